@@ -79,13 +79,13 @@ def test_the_attributes_of_a_tag_are_counted() -> None:
     assert crowded(apart.replace(" {{ act", "\n  {{ act")) == []
 
 
-def test_the_page_of_a_proposal_has_seven_parts() -> None:
-    """Each part of a page is included by a page, and the page of a proposal includes its seven."""
+def test_the_page_of_a_proposal_has_eight_parts() -> None:
+    """Each part of a page is included by a page, and the page of a proposal includes its eight."""
     included = {
         template.name: set(re.findall(r"\{% include '([^']+)' %\}", template.read_text(encoding="utf-8")))
         for template in TEMPLATES
     }
     parts = {"_warnings.html", "_decide.html", "_edit.html", "_conversation.html", "_similar.html", "_history.html"}
-    parts |= {"_facts.html"}
+    parts |= {"_facts.html", "_review_date.html"}
     assert included["proposal.html"] == parts
     assert set().union(*included.values()) == {path.name for path in TEMPLATES if path.name.startswith("_")}

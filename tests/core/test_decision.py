@@ -9,7 +9,6 @@ from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.review.decision import (
-    MAX_REASON,
     QUICK_UNDO,
     Approval,
     CurrentDecision,
@@ -26,7 +25,7 @@ from antechamber.core.review.decision import (
     standing_approvals,
     text_hash,
 )
-from antechamber.core.review.form_checks import check_note
+from antechamber.core.review.form_checks import MAX_REASON, check_note
 from support import GATE, gate_without
 
 PAYLOAD = {"kind": "fact", "content": "Run the migration first.", "tags": ["deploy"]}

@@ -102,6 +102,7 @@ def test_the_smallest_set_that_holds_all_matches_is_read() -> None:
         "mine:yes second:yes": "mine",
         "second:yes owner:mira": "second",
         "derived:yes conflict:yes": "derived",
+        "derived:retracted held:mira mine:yes": "retracted",
         "conflict:yes near:yes": "conflict",
         "near:yes producer:tool:watcher": "near",
         "producer:tool:watcher scope:project:apollo": "producer",

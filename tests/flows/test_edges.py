@@ -50,6 +50,7 @@ from antechamber.flows.recall import MemoryQuery, Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
+from antechamber.flows.upkeep.read_counts import ReadCounts
 from antechamber.flows.write_gate import WriteGate
 from antechamber.settings import Location
 from support import HANG_SECONDS, event, locked, until, write_policies
@@ -99,6 +100,7 @@ class Flows:
         self.groups = Groups(port, self.keeper, self.clock, self.desk)
         self.conversation = Conversation(port, self.keeper, self.clock, chance)
         self.desk_views = DeskViews(port, self.keeper, self.clock)
+        self.recall = Recall(port, self.keeper, ReadCounts(port, self.keeper, self.clock))
         self.access = connect_access(port, self.clock, chance, SECRET)
         self.log = open_log(port, location, self.clock)
         self.log.look()
@@ -480,7 +482,7 @@ def test_a_closed_store_is_unavailable(flows: Flows) -> None:
 
 def test_a_producers_token_may_be_narrowed_but_not_widened(flows: Flows) -> None:
     """The scopes in a token can only narrow the policy's grants."""
-    recall = Recall(flows.store, flows.keeper)
+    recall = flows.recall
     narrowed = msgspec.structs.replace(BOT, read=["project:other"])
     widened = msgspec.structs.replace(BOT, read=["*:*"])
     wanted = MemoryQuery(submission_scope="project", scope_id="apollo")

@@ -10,7 +10,6 @@ from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.mcp_tools import AnswerQuestion
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.producer_notes import ProducerNotes
-from antechamber.flows.recall import Recall
 from antechamber.settings import Location
 from flows.test_edges import BOT, Flows
 from support import event
@@ -30,7 +29,7 @@ def opened(location: Location, policies: Path) -> Iterator[Flows]:
 def tools(opened: Flows) -> InProcessTools:
     """The tools of the release bot."""
     notes = ProducerNotes(opened.store, opened.keeper, opened.admission, opened.clock, opened.chance)
-    return InProcessTools(opened.admission, Recall(opened.store, opened.keeper), notes, BOT)
+    return InProcessTools(opened.admission, opened.recall, notes, BOT)
 
 
 def test_the_status_of_an_own_submission_is_found_and_no_other(opened: Flows, tools: InProcessTools) -> None:

@@ -285,7 +285,7 @@ def busy(service: Service) -> None:
     named = event("Two persons.", idempotency_key="two", submission_scope="organization", scope_id="labs")
     two = service.submit(named).json()["proposal_id"]
     assert desk.decide(two, "approve").status_code == 303
-    assert service.sign_in("pia").decide(two, "approve").status_code == 303
+    assert service.sign_in("pia").decide(two, "approve", review_after="2035-01-31").status_code == 303
     service.state.access.accounts.add("pat", "auditor", None, "$argon2id$")
     service.state.access.tokens.issue("notes", "reader", ["project:apollo"], 1_000_000_000)
     service.state.access.accounts.add("gone", "auditor", None, None)
@@ -521,6 +521,18 @@ TAMPERED = {
     "UPDATE webhook_replays SET sequence = 0": "another webhook or sequence",
     "UPDATE webhook_replays SET replayed_at = replayed_at + 1000000": "says time",
     "DELETE FROM webhook_replays": "leaves for",
+    "UPDATE review_dates SET review_date_id = 'x'": "has 0 leaves",
+    "UPDATE review_dates SET proposal = (SELECT min(id) FROM proposals)": "says subject",
+    "UPDATE review_dates SET review_after = review_after - 1": "commits to",
+    "UPDATE review_dates SET review_after = NULL": "says to none",
+    "UPDATE review_dates SET curator = (SELECT id FROM users WHERE name = 'bob')": "says actor bob",
+    "UPDATE review_dates SET person = 'eve'": "names another person",
+    "UPDATE review_dates SET policy_digest = 'another'": "says policy_digest another",
+    "UPDATE review_dates SET set_at = 1": "says time",
+    "DELETE FROM review_dates": "leaves for",
+    "UPDATE upkeep SET active = 1 - active": "comes up for review by another state or date",
+    "UPDATE upkeep SET review_after = 1": "comes up for review by another state or date",
+    "UPDATE upkeep SET memory = memory + 1000": "comes up for review by another state or date",
 }
 """Alterations by an owner of the database who switches its guards off, and the doctor's finding for each."""
 
@@ -692,6 +704,10 @@ UNNOTICED = {
     "notes.note_key": "another one lets a note be written twice, which changes nothing",
     "open_questions.proposal": "compared with the notes, as the question",
     "attention.proposal": "compared with the notes, as the person",
+    "review_dates.decision_key": "another one lets a form be sent twice, which names the date before",
+    "upkeep.idle_since": "a figure, which decides when a memory is listed",
+    "upkeep.last_read_at": "a figure",
+    "memory_reads.*": "figures",
     "attention.cause": "a hint in the queue; an assignment is compared with the notes",
     "evidence.proposal": "compared with the submission, as the producer",
     "evidence.submission": "compared with the submission, as the producer",

@@ -57,6 +57,9 @@ TABLES = (
     "webhooks",
     "webhook_replays",
     "raised_alarms",
+    "review_dates",
+    "upkeep",
+    "memory_reads",
 )
 
 

@@ -94,6 +94,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/quarantine/{quarantine_id}"): DESK,
     ("GET", "/memories"): DESK,
     ("GET", "/memories/{memory_id}"): DESK,
+    ("POST", "/memories/{memory_id}/keep"): FORM,
     ("GET", "/audit"): DESK,
     ("GET", "/dashboard"): FIGURES,
     ("GET", "/operations"): OPERATIONS,

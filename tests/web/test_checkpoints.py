@@ -821,6 +821,7 @@ LOGGED = {
     "POST /quarantine/{quarantine_id}/{decision}",
     "POST /quarantine/group/{decision}",
     "POST /memories/propose",
+    "POST /memories/{memory_id}/keep",
     *(f"POST /quarantine/{{quarantine_id}}/{act}" for act in ("reveal", "release", "destroy", "clear")),
     "POST /settings/password",
     *(f"{method} /v1/memories{rest}" for method in ("POST", "PUT", "PATCH", "DELETE") for rest in ("", "/{rest}")),

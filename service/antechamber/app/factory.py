@@ -51,6 +51,9 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sealed_events import SealedEvents
+from antechamber.flows.upkeep.read_counts import ReadCounts
+from antechamber.flows.upkeep.review_dates import ReviewDates
+from antechamber.flows.upkeep.views import UpkeepViews
 from antechamber.flows.webhooks.alarms import AlarmEvents
 from antechamber.flows.write_gate import WriteGate
 from antechamber.resources import folder
@@ -122,11 +125,10 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     guarded = WriteGate(store, checkpoints)
     access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
     admission = _admission(guarded, policies, settings, now, background)
-    recall, watch = Recall(store, policies), ChangeWatch(store, background.work("following the changes of memories"))
+    changes = _changes(store, Recall(store, policies, ReadCounts(guarded, policies, now)), background)
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
-    desk = Desk(guarded, policies, now, os.urandom)
     dashboard = Dashboard(store, policies, now, heartbeat, checkpoints, background)
-    alarms = AlarmLog(dashboard, AlarmEvents(store, now))
+    desk, alarms = Desk(guarded, policies, now, os.urandom), AlarmLog(dashboard, AlarmEvents(store, now))
     snapshots = SnapshotFiles(settings.data, None if settings.database_url is None else heartbeat.process_id)
     delivery = connect_delivery(store, settings, policies, now, heartbeat.process_id, background)
     own = store.meters, admission.meters, desk.meters, quarantine.meters, access.sign_in.meters, delivery.meters
@@ -136,11 +138,13 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         producer_notes=ProducerNotes(guarded, policies, admission, now, os.urandom),
         proposing=Proposing(policies, admission),
         conversation=Conversation(guarded, policies, now, os.urandom),
-        recall=recall,
-        changes=Changes(store, recall, watch),
+        recall=changes.recall,
+        changes=changes,
         desk=desk,
         groups=Groups(guarded, policies, now, desk),
         desk_views=DeskViews(guarded, policies, now),
+        upkeep_views=UpkeepViews(store, policies, now),
+        review_dates=ReviewDates(guarded, policies, now, os.urandom),
         quarantine=quarantine,
         sealed_events=SealedEvents(guarded, policies, quarantine, admission, now, os.urandom),
         access=access,
@@ -157,8 +161,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         workers = await _start_workers(None if settings.database_url is None else heartbeat)
-        sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
-        threads = _start_threads(sorter, watch, delivery, app.state.request_log)
+        threads = _start_threads(_sorter(store, heartbeat, background), changes.watch, delivery, app.state.request_log)
         await _look_first(services, policies, settings)
         tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat, alarms), app)
         try:
@@ -169,6 +172,16 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
     app.state.connections = OpenConnections()
     return app
+
+
+def _changes(store: Store, recall: Recall, background: Background) -> Changes:
+    """Return the change feed, whose watch is listed with the background work."""
+    return Changes(store, recall, ChangeWatch(store, background.work("following the changes of memories")))
+
+
+def _sorter(store: Store, heartbeat: Heartbeat, background: Background) -> QueueSorter:
+    """Return what sorts the queue, in the process that leads."""
+    return QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
 
 async def _start_workers(heartbeat: Heartbeat | None) -> ThreadPoolExecutor:
@@ -256,6 +269,7 @@ def _list_periodic_work(
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
+        ("counting reads of memories", services.recall.reads.flush, FLUSH_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
 
@@ -334,7 +348,7 @@ def _import_mcp() -> ServeMcp:
 def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
     """Write the last counters, unregister this process and finish all accepted work."""
     admission, access = services.admission, services.access
-    for flush in (admission.flush, access.last_use.flush, heartbeat.leave):
+    for flush in (admission.flush, services.recall.reads.flush, access.last_use.flush, heartbeat.leave):
         with contextlib.suppress(AntechamberError):
             flush()
     with contextlib.suppress(OSError):

@@ -74,6 +74,10 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Steps of scanning, about 2 microseconds each, that the events of one producer may take on average."""
     bulk_approve: bool = False
     """Whether a group of proposals may be approved at once; proposals with reasons for caution never are."""
+    unread_days: Annotated[int, Meta(ge=0, le=3650)] = 180
+    """Days after which a memory that was not read comes up for review; 0 for never."""
+    reads_kept_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    """Days for which it is kept who read a memory, and how often."""
 
 
 class Sharing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

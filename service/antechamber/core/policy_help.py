@@ -49,6 +49,8 @@ WANTED: Final[dict[str, str]] = {
     "limits.attempts_per_minute": f"{_FROM_ONE}; leave it out for no limit",
     "limits.scan_steps_per_second": "a whole number, 1000 or more",
     "limits.bulk_approve": "true or false",
+    "limits.unread_days": "an integer from 0 to 3650; 0 for never",
+    "limits.reads_kept_days": "an integer from 1 to 3650",
     "producer.sees_notes": "true or false",
     "off": 'a list of rules, e.g. ["iban"]; antechamber policy check --rules lists all',
     "off[]": 'the name of a rule, e.g. "iban"',

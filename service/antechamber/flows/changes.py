@@ -34,7 +34,7 @@ class Changes:
 
     def __init__(self, store: Store, recall: Recall, watch: ChangeWatch) -> None:
         self._store = store
-        self._recall = recall
+        self.recall: Final = recall
         self.watch = watch
 
     def page(self, bearer: Bearer, wanted: ChangeQuery) -> ChangePage:
@@ -47,7 +47,7 @@ class Changes:
         if not 0 <= wanted.wait <= MAX_WAIT:
             raise refuse("malformed", f"wait must lie within 0 and {MAX_WAIT} seconds", "/wait")
         with self._store.read() as tx:
-            scopes = self._recall.readable_scopes(tx, bearer, wanted)
+            scopes = self.recall.readable_scopes(tx, bearer, wanted)
             cursor = _cursor(tx, wanted.after)
             known = cursor.number or 0
             rows = tx.changes.page(scopes, cursor.first, known + wanted.limit + 1)
@@ -55,7 +55,12 @@ class Changes:
             shown = _that_fit(rows[: wanted.limit])
             following = rows[len(shown)] if len(shown) < len(rows) else None
             reached = _reached(cursor, shown, following)
-            return ChangePage(items=_items(tx, shown), next=_checked(tx, reached).text())
+            kept = list(
+                dict.fromkeys(row.memory for row in shown if row.change == "admitted" and row.state == "active")
+            )
+            page = ChangePage(items=_items(tx, shown, kept), next=_checked(tx, reached).text())
+        self.recall.reads.note(bearer, kept)
+        return page
 
 
 def _cursor(tx: Rows, after: str | None) -> ChangeCursor:
@@ -99,9 +104,8 @@ def _checked(tx: Rows, cursor: ChangeCursor) -> ChangeCursor:
     return cursor._replace(check=check_of(tx.log.leaf_texts(cursor.sequence, 1)[0]))
 
 
-def _items(tx: Rows, rows: list[FeedRow]) -> list[ChangeItem]:
-    """Return the changes with what readers may keep: memories that are active now."""
-    kept = list(dict.fromkeys(row.memory for row in rows if row.change == "admitted" and row.state == "active"))
+def _items(tx: Rows, rows: list[FeedRow], kept: list[int]) -> list[ChangeItem]:
+    """Return the changes with what readers may keep: memories that are active now, whose keys are `kept`."""
     memories: dict[int, MemoryItem] = {hit.id: memory_item(hit) for hit in tx.memories.items(kept)}
     return [
         ChangeItem(

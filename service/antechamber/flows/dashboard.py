@@ -18,6 +18,7 @@ from antechamber.flows.clock import SteadyClock
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.upkeep.views import idle_time
 
 _DAY_HOURS: Final = 24
 _MAX_COUNTED: Final = 1001
@@ -64,6 +65,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     """Since the beginning: submissions by disposition, and proposals that are approved and rejected."""
     pending: int
     """Waiting proposals; 1,001 means more than 1,000."""
+    due: int
+    """Memories that come up for review; 1,001 means more than 1,000."""
     oldest: OldestPending | None
     since: int
     """The start of the days that are counted."""
@@ -142,13 +145,14 @@ class Dashboard:
     def figures(self, days: int = 1) -> Figures:
         """Return the figures of the last days: by hour for one day, otherwise by day."""
         now = self._clock()
+        idle = idle_time(self._policies.current.policy)
         step = HOUR if days == 1 else _DAY_HOURS * HOUR
         first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
         with self._store.read() as tx:
             hours = tx.reports.tally_by_hour(first // HOUR)
             by_producer = tx.reports.tally_by_producer(first // HOUR)
             retries = tx.reports.retries(first // HOUR, now // HOUR, MAX_RETRIES)
-            decisions = tx.reports.decisions_since(first)
+            decisions, due = tx.reports.decisions_since(first), tx.upkeep.count_due(now, idle, _MAX_COUNTED)
             totals, pending, oldest = (
                 tx.reports.totals(),
                 tx.queue.count_pending(_MAX_COUNTED),
@@ -160,6 +164,7 @@ class Dashboard:
             days=days,
             totals=totals,
             pending=pending,
+            due=due,
             oldest=oldest,
             since=first,
             now=now,

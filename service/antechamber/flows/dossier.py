@@ -51,6 +51,7 @@ from antechamber.core.rows.review import (
     ProposalRow,
     ReviewRecordRow,
 )
+from antechamber.core.rows.upkeep import ReviewDateRow
 from antechamber.flows.conversation_view import ConversationView, view_conversation
 from antechamber.flows.similar_memories import Similar, look_around
 
@@ -120,6 +121,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     conversation: ConversationView
     of_source: int
     """How many proposals of its source wait, up to `MAX_OF_SOURCE`."""
+    review_dates: list[ReviewDateRow]
+    """The review dates that curators set, oldest first; the last one holds."""
 
 
 def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
@@ -170,6 +173,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         long=is_long(proposal.payload),
         guidelines=policy.guidelines_for(proposal.submission_scope, proposal.payload["kind"]) if pending else [],
         conversation=view_conversation(tx, policy, proposal, facts.owners),
+        review_dates=tx.upkeep.review_dates(proposal.id),
     )
 
 

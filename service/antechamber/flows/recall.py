@@ -35,6 +35,7 @@ from antechamber.core.search.terms import words_of_question
 from antechamber.core.times import format_time
 from antechamber.flows.answer_question import answer_question
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.upkeep.read_counts import ReadCounts
 
 MAX_ITEMS: Final = 200
 DEFAULT_ITEMS: Final = 50
@@ -88,9 +89,10 @@ def _scope(kind: str | None, scope_id: str | None, kind_pointer: str, id_pointer
 class Recall:
     """Reads stored receipts and admitted memories under the policy in force."""
 
-    def __init__(self, store: Store, policies: PolicyReloader) -> None:
+    def __init__(self, store: Store, policies: PolicyReloader, reads: ReadCounts) -> None:
         self._store = store
         self._policies = policies
+        self.reads: Final = reads
 
     def receipt(self, bearer: Bearer, *, submission_id: str | None = None, key: str | None = None) -> dict[str, Any]:
         """Return a producer's own receipt with the review status of its proposal.
@@ -126,9 +128,9 @@ class Recall:
         _check(wanted)
         with self._store.read() as tx:
             scopes = self.readable_scopes(tx, bearer, wanted)
-            if wanted.q.strip():
-                return _best(tx, scopes, wanted)
-            return _newest(tx, scopes, wanted)
+            page, read = (_best if wanted.q.strip() else _newest)(tx, scopes, wanted)
+        self.reads.note(bearer, read)
+        return page
 
     def readable_scopes(self, tx: Rows, bearer: Bearer, wanted: ScopeQuery) -> list[tuple[str, str]]:
         """Return the named scopes, each once.
@@ -152,6 +154,7 @@ class Recall:
             place = tx.memories.place(memory_id.replace("\0", " "))
             if place is not None and self._is_readable(tx, bearer, place.submission_scope, place.scope_id):
                 (hit,) = tx.memories.items([place.id])
+                self.reads.note(bearer, [place.id])
                 return _detail(hit, None if hit.state == "active" else tx.memories.end(place.id))
         message = "no memory by that name that may be read"
         raise NotFoundError(message)
@@ -191,7 +194,8 @@ def _check(wanted: MemoryQuery) -> None:
         raise refuse("malformed", f"q may have {MAX_WORDS} words", "/q")
 
 
-def _best(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> MemoryPage:
+def _best(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> tuple[MemoryPage, list[int]]:
+    """Return a page of the best answers, and the keys of its memories."""
     after = _ranked_after(tx, scopes, wanted.after) if wanted.after else None
     found = answer_question(
         tx, scopes, wanted.q, every_word=wanted.match == "all", after=after, number=wanted.limit + 1
@@ -200,14 +204,16 @@ def _best(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> Memor
     hits = tx.memories.items([ranked.id for ranked in shown])
     items = [MemoryItem(**_members(hit), score=ranked.score) for hit, ranked in zip(hits, shown, strict=True)]
     cursor = f"{shown[-1].score}.{items[-1].memory_id}" if len(found) > wanted.limit else None
-    return MemoryPage(items=items, next=cursor)
+    return MemoryPage(items=items, next=cursor), [hit.id for hit in hits]
 
 
-def _newest(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> MemoryPage:
+def _newest(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> tuple[MemoryPage, list[int]]:
+    """Return a page of the newest memories, and the keys of its memories."""
     before = _position(tx, scopes, wanted.after) if wanted.after else None
     found = tx.memories.newest(scopes, before, wanted.limit + 1)
     items = [memory_item(hit) for hit in tx.memories.items(found[: wanted.limit])]
-    return MemoryPage(items=items, next=items[-1].memory_id if len(found) > wanted.limit else None)
+    following = items[-1].memory_id if len(found) > wanted.limit else None
+    return MemoryPage(items=items, next=following), found[: wanted.limit]
 
 
 def _position(tx: Rows, scopes: list[tuple[str, str]], memory_id: str) -> int:

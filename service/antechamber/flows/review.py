@@ -20,6 +20,7 @@ from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.decision import (
+    APPROVING,
     CurrentDecision,
     Decision,
     DecisionKind,
@@ -35,11 +36,14 @@ from antechamber.core.review.form_checks import check_note, check_reading
 from antechamber.core.review.queue_filter import QueueFilter, QueueReader
 from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
+from antechamber.core.review.review_date import read_review_date
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.review import ProposalRow
+from antechamber.core.rows.upkeep import ReviewDateWrite
 from antechamber.flows.desk_views import require
 from antechamber.flows.dossier import build_facts, situation, values_by_pointer
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.upkeep.review_dates import last_review_date
 
 LEASE: Final = 300_000_000
 """Microseconds that a claim lasts."""
@@ -206,6 +210,8 @@ class Desk:
         goes_on = going_on and decision.kind not in STAYING
         cursor = tx.queue.cursor_of(proposal_id) if goes_on else None
         tx.review.decide(proposal, account, entry)
+        if decision.kind in APPROVING and decision.review_after is not None:
+            self._set_review_date(tx, proposal, account, entry)
         tx.notes.settle(proposal.id, account.person, over=ruling.state != "pending")
         tx.queue.release(proposal_id, None)
         return DecisionResult(
@@ -215,6 +221,28 @@ class Desk:
             next=self._claim_next(tx.queue, account, cursor, now, within=within) if cursor else None,
             age=now - proposal.received_at,
         )
+
+    def _set_review_date(self, tx: Rows, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> None:
+        """Set the review date that an approval names, unless it is the one that holds.
+
+        Raises InvalidDecisionError if it is not a day to come.
+        """
+        now, before = entry.decided_at, last_review_date(tx, proposal)
+        review_after = read_review_date(entry.decision.review_after or "", now)
+        if review_after != before:
+            tx.upkeep.set_review_date(
+                ReviewDateWrite(
+                    review_date_id=uuid7(now, self._randomness(10)),
+                    proposal=proposal,
+                    account=account,
+                    before=before,
+                    review_after=review_after,
+                    decision_key=entry.decision.decision_key,
+                    policy_digest=entry.policy_digest,
+                    set_at=now,
+                    salt=self._randomness(SALT_SIZE),
+                )
+            )
 
     def start(self, account: Account, within: QueueFilter | None = None) -> str | None:
         """Claim the first proposal that this person may judge and that matches a filter; return None without one."""

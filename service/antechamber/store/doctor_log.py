@@ -21,7 +21,9 @@ from antechamber.core.log.leaf import (
 )
 from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
 from antechamber.core.log.note_leaf import note_text
+from antechamber.core.log.review_date_leaf import review_date_text
 from antechamber.core.log.rows import ExportRow
+from antechamber.core.review.review_date import day_name
 from antechamber.core.times import format_time
 from antechamber.store.receipts import receipt_of
 from antechamber.store.statements import Statements
@@ -131,6 +133,7 @@ class LogCheck:
             ("logged_reveals", "revealed span", self._reveal),
             ("logged_passwords", "password change", self._password),
             ("logged_notes", "note", self._note),
+            ("logged_review_dates", "review date", self._review_date),
         ):
             for row in self._sql.all(name):
                 yield _guarded(f"{kind} {next(iter(row.values()))}", partial(compare, row))
@@ -187,6 +190,13 @@ class LogCheck:
         expected |= {"subject": names, "time": format_time(row["written_at"])}
         text = note_text(row | {"persons": msgspec.json.decode(row["persons"])})
         return self._only(what, row["note_id"], expected, text, erased=row["erased"])
+
+    def _review_date(self, row: SqlRow, what: str) -> str:
+        expected = {"action": "schedule-review", "actor": row["curator"], "policy_digest": row["policy_digest"]}
+        expected |= {"subject": {name: row[name] for name in ("review_date_id", "proposal_id")}}
+        expected |= {"time": format_time(row["set_at"]), "from": day_name(row["before"])}
+        expected |= {"to": day_name(row["review_after"]) or "none"}
+        return self._only(what, row["review_date_id"], expected, review_date_text(row))
 
     def _only(
         self, what: str, subject: str, expected: SqlRow, text: SqlRow | None, *, erased: int | None = None

@@ -258,6 +258,7 @@ def _values_of(chosen: QueueFilter, reader: QueueReader) -> dict[str, Any]:
     )
     patterns = [_pattern(word) for word in chosen.words] + [""] * MAX_WORDS
     held, derived = (value if value in {"", "yes", "no"} else "yes" for value in (chosen.held, chosen.derived))
+    used = "" if chosen.derived in {derived, "retracted"} else _pattern(f'"{chosen.derived}"')
     return {
         **{name: getattr(chosen, name) for name in names},
         **dict(zip(("first", "second_word", "third", "fourth"), patterns, strict=False)),
@@ -265,7 +266,7 @@ def _values_of(chosen: QueueFilter, reader: QueueReader) -> dict[str, Any]:
         "held": held,
         "holder": chosen.held if held != chosen.held else "",
         "derived": derived,
-        "used": _pattern(f'"{chosen.derived}"') if derived != chosen.derived else "",
+        "used": used,
         "earliest": reader.now - chosen.younger if chosen.younger else 0,
         "latest": reader.now - chosen.older if chosen.older else _AFTER_ALL_CLAIMS,
         "person": reader.person,

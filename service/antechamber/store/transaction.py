@@ -15,6 +15,7 @@ from antechamber.store.reviews import ReviewQueries
 from antechamber.store.sealed_events import SealedEventQueries
 from antechamber.store.search import SearchQueries
 from antechamber.store.statements import Statements
+from antechamber.store.upkeep import UpkeepQueries
 from antechamber.store.webhooks import WebhookQueries
 
 
@@ -40,6 +41,7 @@ class Transaction:
         "sealed_events",
         "search",
         "sql",
+        "upkeep",
         "webhooks",
     )
 
@@ -59,4 +61,5 @@ class Transaction:
         self.rehearsal = RehearsalQueries(sql)
         self.doctor = DoctorQueries(sql)
         self.webhooks = WebhookQueries(sql)
+        self.upkeep = UpkeepQueries(sql)
         self.log = LogQueries(sql)

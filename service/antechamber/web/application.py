@@ -48,6 +48,8 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sealed_events import SealedEvents
+from antechamber.flows.upkeep.review_dates import ReviewDates
+from antechamber.flows.upkeep.views import UpkeepViews
 from antechamber.settings import Settings
 from antechamber.web import (
     access_changes,
@@ -61,6 +63,7 @@ from antechamber.web import (
     groups,
     live,
     login,
+    memories,
     operations,
     problems,
     proposing,
@@ -103,6 +106,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     desk: Desk
     groups: Groups
     desk_views: DeskViews
+    upkeep_views: UpkeepViews
+    review_dates: ReviewDates
     quarantine: Quarantine
     sealed_events: SealedEvents
     access: AccessFlows
@@ -200,8 +205,9 @@ def _handlers() -> list[Any]:
                 sealed_events.reveal,
                 sealed_events.settle_sealed,
                 quarantine.settle,
-                desk.memories,
-                desk.memory,
+                memories.show_memories,
+                memories.show_memory,
+                memories.keep,
             ],
         ),
         mcp_endpoint.mcp,

@@ -228,6 +228,7 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
         read=form.get("read") == "1",
         target=form.get("supersedes" if kind == "edit" else "target", "") if kind in NAMING else "",
         undoes=form.get("undoes", ""),
+        review_after=form.get("review_after"),
     )
 
 

@@ -12,7 +12,6 @@ from litestar.params import FromPath
 from litestar.response import Template
 
 from antechamber.core.admission.canonical import normalize_text
-from antechamber.core.contract import SCOPES
 from antechamber.core.review.edit_field import FieldError, from_field, to_field
 from antechamber.core.review.history import text_with_hash
 from antechamber.core.review.queue_filter import (
@@ -24,9 +23,8 @@ from antechamber.core.review.queue_filter import (
     split_filter,
     views_of,
 )
+from antechamber.core.review.review_date import day_name
 from antechamber.core.review.text_diff import Difference, differ
-from antechamber.core.rows.memories import MemoryFilter
-from antechamber.core.times import parse_time
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import EditPreview
@@ -34,10 +32,6 @@ from antechamber.web.auth import needs_role
 from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
 from antechamber.web.rendered_text import render_text
-
-_DAY: Final = 86_400_000_000
-"""Microseconds of a day."""
-
 
 _OFFSET: Final = re.compile(r"-?[0-9]{1,3}")
 """Minutes between a clock and UTC."""
@@ -126,7 +120,7 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
         waits = proposal_id if dossier.proposal.state == "pending" else None
         context["progress"] = desk_views.progress(wanted or QueueFilter(), account, offset_of(request), waits)
     context["again"] = address_of(f"/review/{proposal_id}", within)
-    context["rendered"] = render_text(dossier.proposal.payload["content"])
+    context |= {"rendered": render_text(dossier.proposal.payload["content"]), "day_name": day_name}
     return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
 
 
@@ -153,43 +147,3 @@ def show_draft(request: AnyRequest, draft: EditPreview, form: dict[str, str]) ->
     within = text if filter_of(text, request.scope["user"].person) else ""
     context: dict[str, Any] = {"draft": draft, "form": form, "field": to_field(draft.content), "within": within}
     return page(request, "change.html", **context, again=address_of(f"/review/{proposal.proposal_id}", within))
-
-
-@get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memories(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
-    """Show memories, newest first."""
-    query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
-    wanted, error = MemoryFilter(), None
-    try:
-        wanted = _read_memory_filter(query)
-    except ValueError as refused:
-        error = str(refused)
-    items, following = desk_views.memories(wanted, request.query_params.get("after"))
-    typed = {name: value for name, value in query.items() if value}
-    context = {"items": items, "following": following, "given": typed, "error": error}
-    return page(request, "memories.html", 400 if error else 200, **context)
-
-
-def _read_memory_filter(query: dict[str, str]) -> MemoryFilter:
-    """Parse the filter of the memories: words, a scope with its id, and a day, which means its end in UTC.
-
-    Raises ValueError, whose text states what to change.
-    """
-    scope, _, scope_id = query["scope"].strip().partition(":")
-    if query["scope"].strip() and (scope not in SCOPES or not scope_id):
-        message = "Write a scope with its id, as in project:apollo"
-        raise ValueError(message)
-    at = None
-    if query["at"]:
-        try:
-            at = parse_time(f"{query['at']}T00:00:00Z") + _DAY
-        except ValueError:
-            message = "Write a day as 2026-11-20"
-            raise ValueError(message) from None
-    return MemoryFilter(words=query["q"].split()[:32], submission_scope=scope, scope_id=scope_id, at=at)
-
-
-@get("/memories/{memory_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memory(memory_id: FromPath[str], request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
-    """Show one memory and the decisions that admitted it."""
-    return page(request, "memory.html", provenance=desk_views.memory(memory_id, request.user))

@@ -122,5 +122,5 @@ def _read_item(form: Mapping[str, str], value: str, read: str, mark: str) -> tup
     # Each record's key is derived from the form's, so that a form sent twice counts once for each item.
     key = form.get("decision_key", "") and f"{form['decision_key'][:64]}.{proposal_id[:64]}"
     item = {"version": version, "shown_hash": shown_hash, "decision_key": key, "reason_code": reason, "read": read}
-    own = {"undoes": undoes, "reason_text": form.get("reason_text", "")}
+    own = {name: form[name] for name in ("reason_text", "review_after") if form.get(name)} | {"undoes": undoes}
     return proposal_id, read_decision(kind, item | own)

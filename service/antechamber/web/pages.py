@@ -55,6 +55,7 @@ _DONE: Final = {
     "filter-done": "Nothing else that matches this filter is free for you.",
     "view": "View saved.",
     "kept": "Settings saved.",
+    "memory-kept": "Kept. The memory is unchanged, and its review date is in the log.",
     "password": "The new password is set. Your other sessions have ended.",
 }
 

@@ -20,6 +20,7 @@ from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.sealed_events import SealedEventRows
 from antechamber.core.ports.search import SearchRows
+from antechamber.core.ports.upkeep import UpkeepRows
 from antechamber.core.ports.webhooks import WebhookRows
 
 T = TypeVar("T")
@@ -86,6 +87,10 @@ class Rows(Protocol):
     @property
     def webhooks(self) -> WebhookRows:
         """Endpoints of webhooks, and the alarms that are sent to them."""
+
+    @property
+    def upkeep(self) -> UpkeepRows:
+        """Reads of memories, and when these come up for review."""
 
     @property
     def log(self) -> LogRows:

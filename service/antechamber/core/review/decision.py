@@ -24,8 +24,6 @@ _UNREASONED: Final = frozenset({"approve", "supersede", "flag"})
 _TARGETED: Final = frozenset({"supersede", "merge"})
 NAMING: Final = _TARGETED | {"edit"}
 """Decisions that name a memory; for an edit the memory is optional."""
-MAX_REASON: Final = 2000
-"""Maximum number of characters of a typed reason."""
 EDITED_NEEDS: Final = 2
 """Persons that must approve an edited text, unless the policy lets its editor approve it alone."""
 SECOND_NEEDS: Final = 2
@@ -109,6 +107,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """The memory to supersede or to merge into; optional for an edit."""
     undoes: str = ""
     """The review record to undo, for an undo."""
+    review_after: str | None = None
+    """The review date of an approval, as typed; None leaves it as it is."""
 
 
 class Ruling(Struct, frozen=True, kw_only=True):

@@ -4,9 +4,11 @@ from typing import Any, Final
 
 from antechamber.core.admission.canonical import normalize_text
 from antechamber.core.privacy import Gate
-from antechamber.core.review.decision import APPROVING, MAX_REASON, Decision, InvalidDecisionError
+from antechamber.core.review.decision import APPROVING, Decision, InvalidDecisionError
 from antechamber.core.review.hidden_text import texts_of
 
+MAX_REASON: Final = 2000
+"""Maximum number of characters of a typed reason."""
 LONG_CHARACTERS: Final = 800
 """Characters of a payload from which its end may be outside a window; a phone shows about as many."""
 LONG_LINES: Final = 16

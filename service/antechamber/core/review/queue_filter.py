@@ -32,7 +32,7 @@ NAMES: Final = {
     "mine": "that you hold, approved, edited or flagged: yes or no",
     "second": "that need a second person: yes or no",
     "held": "held now: yes, no, me, or a name as in held:mira",
-    "derived": "derived from memories: yes, no, or the id of one",
+    "derived": "derived from memories: yes, no, retracted (from retracted ones, to any depth), or the id of one",
 }
 """The named parts of a filter and their meanings; all other parts are words to find in the text."""
 CAUSES: Final = (
@@ -54,7 +54,12 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "second": _ANSWERS,
 }
 """The values of the parts that have a closed list of them."""
-STANDARD_VIEWS: Final = {"Warnings": "warning:yes", "Near duplicates": "near:yes", "Mine": "mine:yes"}
+STANDARD_VIEWS: Final = {
+    "Warnings": "warning:yes",
+    "Near duplicates": "near:yes",
+    "Mine": "mine:yes",
+    "Derived from retracted": "derived:retracted",
+}
 """The views that every person has beside saved ones."""
 
 
@@ -82,7 +87,7 @@ class QueueFilter(Struct, frozen=True, kw_only=True):
     held: str = ""
     """Also a person."""
     derived: str = ""
-    """Also the id of a memory."""
+    """Also `retracted`, or the id of a memory."""
     older: int = 0
     """Microseconds for which a proposal waits at least; 0 is no condition."""
     younger: int = 0
@@ -181,6 +186,8 @@ def source_of(chosen: QueueFilter) -> str:
     `line` is the whole queue.
     """
     sources: Mapping[str, bool] = {
+        # First, because no other set can decide it.
+        "retracted": chosen.derived == "retracted",
         "assigned": chosen.assigned != "",
         "held": chosen.held not in {"", "no"},
         "mine": chosen.mine == "yes",

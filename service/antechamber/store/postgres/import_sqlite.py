@@ -47,6 +47,9 @@ TABLES: Final = (
     "reveals",
     "memories",
     "memory_changes",
+    "review_dates",
+    "upkeep",
+    "memory_reads",
     "change_feed",
     "search_scopes",
     "search_terms",
@@ -62,7 +65,15 @@ TABLES: Final = (
 )
 """Tables in an order in which every row finds the rows that it refers to, except for the memories that proposals and
 records name. Claims are not copied: they last five minutes."""
-_GUARDED: Final = ("review_records", "memories", "memory_changes", "sealed_events", "reveals", "notes")
+_GUARDED: Final = (
+    "review_records",
+    "memories",
+    "memory_changes",
+    "sealed_events",
+    "reveals",
+    "notes",
+    "review_dates",
+)
 """Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 
 

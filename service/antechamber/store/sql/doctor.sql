@@ -201,6 +201,20 @@ WHERE m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DI
     OR r.target IS DISTINCT FROM m.replaces
 ORDER BY m.id
 
+-- name: crossed_upkeep
+SELECT 'memory ' || m.memory_id || ' comes up for review by another state or date than its records say' AS finding
+FROM memories AS m
+LEFT JOIN upkeep AS u ON u.memory = m.id
+WHERE u.active IS DISTINCT FROM CASE WHEN m.state = 'active' THEN 1 ELSE 0 END
+    OR u.review_after IS DISTINCT FROM (
+        SELECT d.review_after FROM review_dates AS d WHERE d.proposal = m.proposal ORDER BY d.id DESC LIMIT 1
+    )
+UNION ALL
+SELECT 'review date ' || d.review_date_id || ' names another person than the account of its curator'
+FROM review_dates AS d
+JOIN users AS u ON u.id = d.curator
+WHERE d.person <> u.person
+
 -- name: claimed_derivations
 SELECT named.id, p.proposal_id, p.derived_from, d.memory_id
 FROM (SELECT id FROM proposals WHERE derived_from IS NOT NULL UNION SELECT proposal FROM derivations) AS named

@@ -111,6 +111,14 @@ JOIN users AS u ON u.id = r.curator
 LEFT JOIN erasures AS e ON e.quarantine = r.quarantine
 ORDER BY r.id
 
+-- name: logged_review_dates
+SELECT d.review_date_id, p.proposal_id, u.name AS curator, d.person, d.review_after, d.policy_digest, d.set_at,
+    lag(d.review_after) OVER (PARTITION BY d.proposal ORDER BY d.id) AS before, p.submission_scope, p.scope_id
+FROM review_dates AS d
+JOIN proposals AS p ON p.id = d.proposal
+JOIN users AS u ON u.id = d.curator
+ORDER BY d.id
+
 -- name: logged_passwords
 SELECT c.password_change_id, u.name, c.password_digest, c.actor, c.role, c.changed_at
 FROM password_changes AS c
@@ -149,6 +157,7 @@ subjects (subject) AS (
     UNION SELECT q.quarantine_id FROM quarantine AS q JOIN item ON q.submission = item.id WHERE q.kind = 'conflict'
     UNION SELECT r.review_record_id FROM review_records AS r JOIN item ON r.proposal = item.id
     UNION SELECT n.note_id FROM notes AS n JOIN item ON n.proposal = item.id
+    UNION SELECT d.review_date_id FROM review_dates AS d JOIN item ON d.proposal = item.id
     UNION SELECT m.memory_id FROM memories AS m JOIN item ON m.proposal = item.id
     UNION SELECT e.erasure_id FROM erasures AS e JOIN item ON e.proposal = item.id
 )
@@ -181,6 +190,11 @@ SELECT p.submission_scope, p.scope_id
 FROM about
 JOIN notes AS n ON n.note_id = about.subject
 JOIN proposals AS p ON p.id = n.proposal
+UNION ALL
+SELECT p.submission_scope, p.scope_id
+FROM about
+JOIN review_dates AS d ON d.review_date_id = about.subject
+JOIN proposals AS p ON p.id = d.proposal
 UNION ALL
 SELECT coalesce(p.submission_scope, q.submission_scope), coalesce(p.scope_id, q.scope_id)
 FROM about

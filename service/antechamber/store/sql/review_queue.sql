@@ -73,6 +73,15 @@ FROM (
             JOIN folds AS f ON f.id = chosen.fold
             UNION ALL
             SELECT f.*, chosen.id AS own FROM (
+                SELECT m.id, m.fold FROM proposals AS m
+                WHERE :source = 'retracted' AND m.state = 'pending' AND m.id IN (
+                    -- include: tainted
+                )
+                ORDER BY m.id LIMIT :window
+            ) AS chosen
+            JOIN folds AS f ON f.id = chosen.fold
+            UNION ALL
+            SELECT f.*, chosen.id AS own FROM (
                 SELECT m.id, m.fold FROM attention AS a
                 JOIN proposals AS m ON m.id = a.proposal AND m.state = 'pending'
                 WHERE :source = 'assigned' AND a.person = :assigned AND a.cause = 'assigned'

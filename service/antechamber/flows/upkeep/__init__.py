@@ -1,0 +1,1 @@
+"""Upkeep of memories: who reads them, and which come up for review."""
