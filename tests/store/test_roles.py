@@ -57,6 +57,9 @@ TABLES = (
     "webhooks",
     "webhook_replays",
     "raised_alarms",
+    "blind_items",
+    "blind_decisions",
+    "screen_times",
 )
 
 

@@ -87,7 +87,7 @@ class Metrics:
     def _of_store(self) -> list[Gauge]:
         try:
             with self._store.read() as tx:
-                depth, oldest = tx.queue.count_pending(_ALL), tx.reports.oldest_pending()
+                depth, oldest = tx.queue.count_pending(_ALL) - tx.blind.count_waiting(), tx.reports.oldest_pending()
                 size, last = tx.log.size(), tx.log.checkpoint()
                 backup = tx.reports.meta(LAST_BACKUP)
                 webhooks = [(webhook, backlog_of(tx, webhook)) for webhook in tx.webhooks.all()]

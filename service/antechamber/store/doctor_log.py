@@ -10,6 +10,8 @@ import msgspec
 from antechamber.checkpoint_signer import verify
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.admission.submission import fingerprint
+from antechamber.core.log.blind_leaf import actor_of, item_text
+from antechamber.core.log.blind_leaf import decision_text as blind_decision_text
 from antechamber.core.log.checkpoint_text import NoteError, VerifierKey, read_checkpoint, read_key
 from antechamber.core.log.leaf import (
     DecisionFacts,
@@ -131,6 +133,8 @@ class LogCheck:
             ("logged_reveals", "revealed span", self._reveal),
             ("logged_passwords", "password change", self._password),
             ("logged_notes", "note", self._note),
+            ("logged_blind_items", "blind item", self._blind_item),
+            ("logged_blind_decisions", "decision on a blind item", self._blind_decision),
         ):
             for row in self._sql.all(name):
                 yield _guarded(f"{kind} {next(iter(row.values()))}", partial(compare, row))
@@ -187,6 +191,17 @@ class LogCheck:
         expected |= {"subject": names, "time": format_time(row["written_at"])}
         text = note_text(row | {"persons": msgspec.json.decode(row["persons"])})
         return self._only(what, row["note_id"], expected, text, erased=row["erased"])
+
+    def _blind_item(self, row: SqlRow, what: str) -> str:
+        expected = {"action": "blind-item", "actor": actor_of(row["kind"]), "policy_digest": row["policy_digest"]}
+        expected |= {"time": format_time(row["added_at"])}
+        return self._only(what, row["blind_item_id"], expected, item_text(row), erased=row["erased"])
+
+    def _blind_decision(self, row: SqlRow, what: str) -> str:
+        names = {name: row[name] for name in ("blind_decision_id", "blind_item_id")}
+        expected = {"action": "blind-decision", "actor": row["curator"], "policy_digest": row["policy_digest"]}
+        expected |= {"subject": names, "time": format_time(row["decided_at"])}
+        return self._only(what, row["blind_decision_id"], expected, blind_decision_text(row))
 
     def _only(
         self, what: str, subject: str, expected: SqlRow, text: SqlRow | None, *, erased: int | None = None

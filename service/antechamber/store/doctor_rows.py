@@ -23,6 +23,7 @@ _CROSSED: Final = (
     "crossed_memories",
     "crossed_search",
     "crossed_changes",
+    "crossed_blind_items",
 )
 
 

@@ -25,7 +25,7 @@ def show_dashboard(request: AccountRequest, dashboard: NamedDependency[Dashboard
     return page(
         request,
         "dashboard.html",
-        figures=dashboard.figures(days),
+        figures=dashboard.figures(days, request.user.person),
         marked_tax=MARKED_TAX,
         choices=_DAYS,
         standing=standing,

@@ -37,6 +37,7 @@ _DONE: Final = {
     "waits": "Approved. It waits for a second person.",
     "rejected": "Rejected.",
     "merged": "Merged: the memory is unchanged, and this text was not added a second time.",
+    "revealed": "Recorded. It measures how decisions are made, and never becomes memory.",
     "flagged": "Second review requested.",
     "undone": "Undone. Both steps stay in the log.",
     "retracted": "Retracted. Agents no longer get it.",
@@ -116,11 +117,13 @@ def _notice(request: AnyRequest, account: Account) -> dict[str, Any]:
     """Return the notice about the last action, and how to undo it while that is still easy."""
     query, state = request.query_params, request.app.state
     if request.method != "GET" or query.get("done", "") not in _DONE:
-        return {"done": None, "taken": None, "settled": None}
+        return {"done": None, "taken": None, "settled": None, "revealed": None}
     last, refused = query.get("last"), query.get("refused")
-    taken = settled = None
+    taken = settled = revealed = None
     if account.role == "curator":
         with contextlib.suppress(BusyError, UnavailableError):
             taken = state.desk.own_last_decision(last, account) if last else None
+            if last and query["done"] == "revealed":
+                revealed = state.desk.own_revealed(last, account)
             settled = state.quarantine.own_last_decision(refused, account) if refused else None
-    return {"done": _DONE[query["done"]], "taken": taken, "settled": settled}
+    return {"done": _DONE[query["done"]], "taken": taken, "settled": settled, "revealed": revealed}

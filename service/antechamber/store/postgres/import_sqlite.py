@@ -59,10 +59,22 @@ TABLES: Final = (
     "webhooks",
     "webhook_replays",
     "raised_alarms",
+    "blind_items",
+    "blind_decisions",
+    "screen_times",
 )
 """Tables in an order in which every row finds the rows that it refers to, except for the memories that proposals and
 records name. Claims are not copied: they last five minutes."""
-_GUARDED: Final = ("review_records", "memories", "memory_changes", "sealed_events", "reveals", "notes")
+_GUARDED: Final = (
+    "review_records",
+    "memories",
+    "memory_changes",
+    "sealed_events",
+    "reveals",
+    "notes",
+    "blind_items",
+    "blind_decisions",
+)
 """Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 
 
