@@ -148,13 +148,17 @@ class Dashboard:
         now = self._clock()
         step = HOUR if days == 1 else _DAY_HOURS * HOUR
         first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
+        kept = now - self._policies.current.policy.oversight.screen_days * _DAY_HOURS * HOUR
         with self._store.read() as tx:
             hours = tx.reports.tally_by_hour(first // HOUR)
             by_producer = tx.reports.tally_by_producer(first // HOUR)
             retries = tx.reports.retries(first // HOUR, now // HOUR, MAX_RETRIES)
             decisions = tx.reports.decisions_since(first)
             blind, totals, oldest = tx.blind.count_waiting(), tx.reports.totals(), tx.reports.oldest_pending()
-            pending, oversight = tx.queue.count_pending(_MAX_COUNTED + blind) - blind, oversight_figures(tx, person)
+            pending, oversight = (
+                tx.queue.count_pending(_MAX_COUNTED + blind) - blind,
+                oversight_figures(tx, person, kept),
+            )
         waits = sorted(decision.waited for decision in decisions if decision.decision != "undo")
         reasons = Counter(decision.reason_code for decision in decisions if decision.decision in {"reject", "merge"})
         return Figures(

@@ -43,6 +43,7 @@ from antechamber.flows.desk_views import require
 from antechamber.flows.dossier import build_facts, situation, values_by_pointer
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.oversight.blind_decisions import BlindRuling, check_judge, record_blind
+from antechamber.flows.oversight.screen_times import ScreenTimes, note_screen_time
 from antechamber.flows.oversight.second_looks import SecondLooks
 
 LEASE: Final = 300_000_000
@@ -111,6 +112,7 @@ class Desk:
         self._clock = clock
         self._randomness = randomness
         self._looks = SecondLooks(store, policies, clock, randomness)
+        self.screen_times: Final = ScreenTimes(store, policies, clock)
         self.meters: Final = Meters(metrics.DECISION_AGE)
 
     def own_last_decision(self, proposal_id: str, account: Account) -> LastDecision | None:
@@ -225,6 +227,8 @@ class Desk:
             entry = self._entry(decision, ruling, now)
             tx.review.decide(proposal, account, entry)
             memory_id = entry.memory_id if ruling.admits else memory_id
+        if goes_on and self._policies.current.policy.oversight.screen_days:
+            note_screen_time(tx, proposal, decision, account.person, now)
         tx.notes.settle(proposal.id, account.person, over=blind is not None or ruling.state != "pending")
         tx.queue.release(proposal_id, None)
         return DecisionResult(

@@ -1,15 +1,21 @@
 """Queries for blind items: calibration items and second looks, and the decisions on them."""
 
+from typing import Final
+
 import msgspec
 
 from antechamber.core.access.callers import Account
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.log.blind_leaf import of_blind_decision, of_item
 from antechamber.core.review.blind import BlindCount
+from antechamber.core.review.screen_time import ScreenTime
 from antechamber.core.rows.blind import BlindDecisionWrite, BlindItem, BlindItemWrite
 from antechamber.core.rows.review import ProposalRow
 from antechamber.store.hashes import with_bytes
 from antechamber.store.statements import Statements
+
+MOST_TIMES: Final = 20_000
+"""Times on screen that are read, the latest ones."""
 
 
 class BlindQueries:
@@ -83,6 +89,17 @@ class BlindQueries:
 
     def counts(self) -> list[BlindCount]:
         return msgspec.convert(self._sql.all("blind_counts"), list[BlindCount], strict=False)
+
+    def add_screen_time(self, time: ScreenTime) -> None:
+        row = msgspec.structs.asdict(time)
+        self._sql.run("add_screen_time", **row | {"approved": int(time.approved)})
+
+    def screen_times(self, since: int) -> list[ScreenTime]:
+        rows = self._sql.all("screen_times", since=since, most=MOST_TIMES)
+        return msgspec.convert(rows, list[ScreenTime], strict=False)
+
+    def forget_screen_times(self, before: int) -> int:
+        return self._sql.run("forget_screen_times", before=before)
 
     def count_waiting(self) -> int:
         row = self._sql.one("count_blind_waiting")

@@ -29,6 +29,7 @@ def show_dashboard(request: AccountRequest, dashboard: NamedDependency[Dashboard
         marked_tax=MARKED_TAX,
         choices=_DAYS,
         standing=standing,
+        screen_days=dashboard.policy()[0].oversight.screen_days,
     )
 
 

@@ -14,6 +14,7 @@ from litestar.response import Template
 from antechamber.core.access.callers import Account
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
+from antechamber.core.review.screen_time import one_time_key
 from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
 from antechamber.web.help_chapters import help_address
@@ -98,8 +99,8 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "help": help_address(request.scope["path"]),
         "keys": decode_shortcuts(account.shortcuts),
         "reasons": REASON_CODES,
-        # Each form gets its own key: a decision counts once, however often its form is sent.
-        "one_time_key": lambda: secrets.token_urlsafe(24),
+        # Each form gets its own key: a decision counts once, however often its form is sent. It says when it was shown.
+        "one_time_key": lambda: one_time_key(state.desk_views.now(), secrets.token_urlsafe(24)),
         # The filter that a curator keeps when leaving this page.
         "within": "",
     }

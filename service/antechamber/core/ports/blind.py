@@ -4,6 +4,7 @@ from typing import Protocol
 
 from antechamber.core.access.callers import Account
 from antechamber.core.review.blind import BlindCount
+from antechamber.core.review.screen_time import ScreenTime
 from antechamber.core.rows.blind import BlindDecisionWrite, BlindItem, BlindItemWrite
 from antechamber.core.rows.review import ProposalRow
 
@@ -43,6 +44,15 @@ class BlindRows(Protocol):
 
     def counts(self) -> list[BlindCount]:
         """Count the decisions on blind items; second looks at a decision that was undone are left out."""
+
+    def add_screen_time(self, time: ScreenTime) -> None:
+        """Store how long a page was on the screen before a decision."""
+
+    def screen_times(self, since: int) -> list[ScreenTime]:
+        """Return the times on screen of decisions since a time."""
+
+    def forget_screen_times(self, before: int) -> int:
+        """Delete the times on screen of decisions before a time; return how many that were."""
 
     def count_waiting(self) -> int:
         """Count the blind items in the queue."""

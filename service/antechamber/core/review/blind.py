@@ -6,7 +6,7 @@ the Law of Succession, and Statistical Inference", Journal of the American Stati
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -106,8 +106,17 @@ def second_look_obstacle(judges: frozenset[str], person: str) -> str | None:
     return "You decided on this text before, so another person must look at it." if person in judges else None
 
 
-def of_others(counts: Sequence[BlindCount], person: str) -> list[BlindCount] | None:
-    """Return the decisions of everyone but the reader; None if these are of too few persons to stay anonymous."""
+class _OfPerson(Protocol):
+    @property
+    def person(self) -> str:
+        """Who decided."""
+
+
+P = TypeVar("P", bound=_OfPerson)
+
+
+def of_others(counts: Sequence[P], person: str) -> list[P] | None:
+    """Return the decisions of all persons but the reader; None if these are too few to stay anonymous."""
     others = [row for row in counts if row.person != person]
     return others if len({row.person for row in others}) >= MIN_OTHERS else None
 

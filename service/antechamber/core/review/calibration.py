@@ -1,5 +1,7 @@
 """Calibration items in a file: one JSON object per line, an event with its known verdict and an explanation."""
 
+from typing import Final
+
 import msgspec
 from msgspec import Struct
 
@@ -9,7 +11,8 @@ from antechamber.core.errors import refuse
 from antechamber.core.outgoing import hash_event
 from antechamber.core.review.blind import Verdict
 
-MAX_EXPLANATION = 2000
+_VERDICTS: Final[dict[str, Verdict]] = {"approve": "approve", "reject": "reject"}
+MAX_EXPLANATION: Final = 2000
 """Maximum number of characters of an explanation."""
 
 
@@ -29,8 +32,8 @@ def read_calibration(raw: bytes) -> CalibrationLine:
     body = decode(raw)
     if not isinstance(body, dict):
         raise refuse("malformed", "write a JSON object on each line")
-    verdict, explanation = body.pop("verdict", None), body.pop("explanation", "")
-    if not isinstance(verdict, str) or verdict not in {"approve", "reject"}:
+    verdict, explanation = _VERDICTS.get(str(body.pop("verdict", None))), body.pop("explanation", "")
+    if verdict is None:
         raise refuse("malformed", 'write "approve" or "reject"', "/verdict")
     if not isinstance(explanation, str) or len(explanation) > MAX_EXPLANATION:
         raise refuse("malformed", f"write a text of at most {MAX_EXPLANATION} characters", "/explanation")

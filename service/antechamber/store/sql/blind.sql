@@ -114,3 +114,16 @@ ORDER BY p.id
 
 -- name: erase_explanation
 UPDATE blind_items SET explanation = '(erased)' WHERE proposal = :id
+
+-- name: add_screen_time
+INSERT INTO screen_times (person, approved, characters, shown_for, decided_at)
+VALUES (:person, :approved, :characters, :shown_for, :decided_at)
+
+-- name: screen_times
+SELECT person, approved, characters, shown_for, decided_at FROM screen_times
+WHERE decided_at >= :since
+ORDER BY decided_at DESC
+LIMIT :most
+
+-- name: forget_screen_times
+DELETE FROM screen_times WHERE decided_at < :before

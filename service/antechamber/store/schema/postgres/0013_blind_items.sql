@@ -136,7 +136,7 @@ CREATE TABLE antechamber.screen_times (
 CREATE INDEX screen_times_by_time ON antechamber.screen_times (decided_at);
 
 GRANT INSERT ON antechamber.screen_times TO antechamber_promotion;
-GRANT DELETE ON antechamber.screen_times TO antechamber_admission, antechamber_promotion;
+GRANT DELETE ON antechamber.screen_times TO antechamber_admission;
 
 -- Adding one is daily work; a decision on one needs the right of all decisions.
 GRANT INSERT ON antechamber.blind_items TO antechamber_admission;
