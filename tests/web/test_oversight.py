@@ -140,7 +140,7 @@ def test_a_decision_reveals_the_verdict_and_changes_nothing_else(
         assert "This was a calibration item. Its known verdict is reject:" in page
         assert said in " ".join(page.split())
         assert WHY in page
-    for path in (decided.headers["location"], f"/review/{proposal}"):
+    for path in (decided.headers["location"], "/review?done=revealed&last=unknown", f"/review/{proposal}"):
         other = eve.browser.get(path).text
         assert WHY not in other
         assert "you came" not in other
