@@ -90,8 +90,16 @@ def oversight(desk: Desk) -> list[list[str]]:
 
 def test_an_item_waits_like_any_proposal(service: Service) -> None:
     """List, filters, search, count, claim, group and page treat it as the same text of a producer would be treated."""
+    before = service.submit(event("Run the tests first.", producer_identity="tool:watcher")).json()
     [proposal] = seeded(service)
     bob = service.sign_in("bob")
+    with service.state.desk._store.read() as tx:
+        first, item_row = tx.review.proposal(before["proposal_id"]), tx.review.proposal(proposal)
+    assert first is not None
+    assert item_row is not None
+    assert first.received_at <= item_row.received_at
+    assert first.proposal_id < item_row.proposal_id
+    assert first.id < item_row.id
     for query in (
         "",
         "?q=producer:worker:release-bot",
@@ -122,10 +130,10 @@ def test_an_item_waits_like_any_proposal(service: Service) -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "said"),
     [
-        ("approve", {}, "you came to the other one"),
-        ("edit", {"content": "Deploy on Friday.", "reason_code": "unclear"}, "you came to the other one"),
-        ("reject", {"reason_code": "unsafe"}, "you came to the same one"),
-        ("flag", {}, "you came to neither"),
+        ("approve", {}, "you decided the opposite"),
+        ("edit", {"content": "Deploy on Friday.", "reason_code": "unclear"}, "you decided the opposite"),
+        ("reject", {"reason_code": "unsafe"}, "you decided the same"),
+        ("flag", {}, "you asked for a second review"),
     ],
 )
 def test_a_decision_reveals_the_verdict_and_changes_nothing_else(
@@ -137,14 +145,14 @@ def test_a_decision_reveals_the_verdict_and_changes_nothing_else(
     decided = bob.decide(proposal, kind, **fields)
     assert decided.headers["location"] == f"/review?done=revealed&last={proposal}"
     for page in (bob.browser.get(decided.headers["location"]).text, bob.browser.get(f"/review/{proposal}").text):
-        assert "This was a calibration item. Its known verdict is reject:" in page
+        assert "Its known verdict is reject" in page
         assert said in " ".join(page.split())
         assert WHY in page
     for path in (decided.headers["location"], "/review?done=revealed&last=unknown", f"/review/{proposal}"):
         other = eve.browser.get(path).text
         assert WHY not in other
-        assert "you came" not in other
-    assert "Only the person who decided on it sees how." in eve.browser.get(f"/review/{proposal}").text
+        assert "you decided" not in other
+    assert "only the person who decided on it sees how." in eve.browser.get(f"/review/{proposal}").text
     assert service.recall() == []
     changes = {"scope": "project:apollo"}
     assert service.client.get("/v1/changes", params=changes, headers=service.bearer()).json()["items"] == []
@@ -384,7 +392,7 @@ def test_a_second_look_shows_no_first_decision(
         started = eve.post("/review/next", {"csrf": eve.form(look)["csrf"]})
         assert started.headers["location"] == f"/review/{look}"
         done = eve.decide(look, "approve")
-        same = "came to the same one" if kind == "approve" else "came to the other one"
+        same = "decided the same" if kind == "approve" else "decided the opposite"
         assert same in eve.browser.get(done.headers["location"]).text
         assert len(service.recall()) == (kind == "approve")
         service.sign_in("zoe")

@@ -40,6 +40,10 @@ class BlindQueries:
         self._sql.announce()
         return True
 
+    def last_arrival(self) -> int | None:
+        row = self._sql.one("last_arrival")
+        return row["received_at"] if row else None
+
     def of_proposal(self, proposal: int) -> BlindItem | None:
         row = self._sql.one("blind_item", proposal=proposal)
         return msgspec.convert(row, BlindItem) if row else None

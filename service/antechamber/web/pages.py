@@ -38,7 +38,7 @@ _DONE: Final = {
     "waits": "Approved. It waits for a second person.",
     "rejected": "Rejected.",
     "merged": "Merged: the memory is unchanged, and this text was not added a second time.",
-    "revealed": "Recorded. It measures how decisions are made, and never becomes memory.",
+    "revealed": "Recorded.",
     "flagged": "Second review requested.",
     "undone": "Undone. Both steps stay in the log.",
     "retracted": "Retracted. Agents no longer get it.",

@@ -15,6 +15,9 @@ class BlindRows(Protocol):
     def add(self, write: BlindItemWrite) -> bool:
         """Store a blind item and put it into the queue; return False, storing nothing, if its hash is there already."""
 
+    def last_arrival(self) -> int | None:
+        """Return when the last proposal came; None before the first."""
+
     def of_proposal(self, proposal: int) -> BlindItem | None:
         """Return the blind item behind a proposal, by the proposal's integer key; None for a producer's own."""
 

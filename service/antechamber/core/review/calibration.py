@@ -38,7 +38,7 @@ def read_calibration(raw: bytes) -> CalibrationLine:
     if not isinstance(explanation, str) or len(explanation) > MAX_EXPLANATION:
         raise refuse("malformed", f"write a text of at most {MAX_EXPLANATION} characters", "/explanation")
     if "idempotency_key" in body:
-        raise refuse("malformed", "leave it out: nobody submits this item", "/idempotency_key")
+        raise refuse("malformed", "leave it out; no producer submits this item", "/idempotency_key")
     if body.get("visibility") == "private":
         raise refuse("private-declared", "curators do not see private events", "/visibility")
     body.setdefault("source_event_hash", hash_event(body))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from antechamber.core.review.blind import Share
 
 READ_PER_SECOND: Final = 60
-"""Characters that nobody reads in a second: 600 words a minute with 6 characters each, twice the fastest usual rate.
+"""Characters a second that no reading reaches: 600 words a minute of 6 characters, twice the fastest usual rate.
 
 Most adults read 175 to 300 words a minute: M. Brysbaert, "How many words do we read per minute?", Journal of Memory and
 Language 109 (2019), 104047.

@@ -1,5 +1,6 @@
 """Calibration: an operator adds proposals with known verdicts, and lists what became of them."""
 
+from itertools import repeat
 from typing import Final
 
 from blake3 import blake3
@@ -20,7 +21,10 @@ MAX_ITEMS: Final = 1000
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of a file."""
 SPREAD: Final = DAY
-"""The times at which items seem to have come are spread over this many microseconds before the command."""
+"""Items seem to have come one after another since the last proposal, at most this many microseconds ago.
+
+Any other time would contradict their place in the queue.
+"""
 
 
 class CalibrationError(AntechamberError):
@@ -50,13 +54,15 @@ class Calibration:
         Raises CalibrationError.
         """
         now = self._clock()
-        writes = [self._write_of(line, now) for line in self._read(file, now)]
+        lines = self._read(file, now)
 
         def work(tx: Rows) -> int:
+            earliest = max(now - SPREAD, min(now, tx.blind.last_arrival() or 0))
+            writes = map(self._write_of, lines, self._arrivals(len(lines), earliest, now), repeat(now))
             return sum(tx.blind.add(write) for write in writes)
 
         added = self._store.write(work).result()
-        return CalibrationResult(added=added, known=len(writes) - added)
+        return CalibrationResult(added=added, known=len(lines) - added)
 
     def all(self) -> list[BlindItem]:
         """Return the calibration items, oldest first."""
@@ -98,8 +104,12 @@ class Calibration:
         private = [f"it holds private data ({', '.join(sorted(found))}); remove it"] if found else []
         return [f"{reason.pointer} {reason.message}" for reason in evaluate(self._policy, submission, now)] + private
 
-    def _write_of(self, item: CalibrationLine, now: int) -> BlindItemWrite:
-        received_at = now - int.from_bytes(self._randomness(8), "big") % SPREAD
+    def _arrivals(self, number: int, earliest: int, now: int) -> list[int]:
+        """Return random times from `earliest` to now, in order."""
+        width = now - earliest + 1
+        return sorted(earliest + int.from_bytes(self._randomness(8), "big") % width for _ in range(number))
+
+    def _write_of(self, item: CalibrationLine, received_at: int, now: int) -> BlindItemWrite:
         return BlindItemWrite(
             blind_item_id=uuid7(now, self._randomness(10)),
             proposal_id=uuid7(received_at, self._randomness(10)),

@@ -25,6 +25,9 @@ LEFT JOIN review_records AS r ON r.id = b.record
 LEFT JOIN blind_decisions AS d ON d.item = b.id
 WHERE b.proposal = :proposal
 
+-- name: last_arrival
+SELECT received_at FROM proposals ORDER BY id DESC LIMIT 1
+
 -- name: is_blind
 SELECT 1 AS found FROM proposals AS p JOIN blind_items AS b ON b.proposal = p.id WHERE p.proposal_id = :proposal_id
 
