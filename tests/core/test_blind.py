@@ -114,7 +114,7 @@ def test_an_aggregate_never_shows_a_single_person() -> None:
 
 
 def test_a_second_look_needs_another_person() -> None:
-    """Persons who decided on the proposal are told why they cannot look at it again."""
+    """Persons who decided on the proposal read why they cannot look at it again."""
     assert second_look_obstacle(frozenset({"bob"}), "bob") is not None
     assert second_look_obstacle(frozenset({"bob"}), "eve") is None
 

@@ -12,6 +12,9 @@ from click.testing import CliRunner, Result
 
 from antechamber import app
 from antechamber.cli import main
+from antechamber.core.access.callers import Account
+from antechamber.core.errors import StaleDecisionError
+from antechamber.core.rows.blind import BlindDecisionWrite
 from antechamber.core.rows.webhooks import Webhook
 from antechamber.core.webhooks.events import EVENT_TYPES
 from antechamber.flows.webhooks.pending import read_pending
@@ -328,6 +331,33 @@ def test_a_used_or_stale_form_reveals_nothing(service: Service) -> None:
         == 409
     )
     assert calibrate(service, verb="list").output.count('"waiting"') == 1
+    store = service.state.desk._store
+    with store.read() as tx:
+        decided, waiting = tx.review.proposal(first), tx.review.proposal(second)
+        assert decided is not None
+        assert waiting is not None
+        left = tx.blind.of_proposal(waiting.id)
+    assert left is not None
+    write = BlindDecisionWrite(
+        blind_decision_id="late",
+        item=left,
+        decision="approve",
+        reason_code=None,
+        warned=False,
+        decision_key="late",
+        policy_digest="x",
+        decided_at=1,
+        salt=b"",
+    )
+    with pytest.raises(StaleDecisionError, match="decided first"):
+        store.promote(lambda tx: tx.blind.decide(decided, bob_account(service), write)).result()
+
+
+def bob_account(service: Service) -> Account:
+    """Return the account of bob."""
+    with service.state.desk._store.read() as tx:
+        [user] = [user for user in tx.access.users() if user.name == "bob"]
+    return Account(id=1, name=user.name, person=user.person, role="curator", session="")
 
 
 def test_the_dashboard_shows_shares_with_intervals(service: Service) -> None:
@@ -456,7 +486,9 @@ def test_what_no_other_curator_may_judge_is_not_looked_at_again(location: Locati
         assert service.sign_in("eve").decide(look, "reject", reason_code="wrong").status_code == 303
         looked_at(service)
         consider = service.state.desk._looks.consider
+        waiting = service.submit(event("Still waiting.")).json()["proposal_id"]
         assert not consider("unknown")
+        assert not consider(waiting)
         assert not consider(kept)
         assert app.examine(location) == []
 

@@ -26,7 +26,7 @@ _policies_option: Final = click.option(
 
 @click.group()
 def calibrate() -> None:
-    """Calibration: proposals with known verdicts, which curators cannot tell from others before they decide."""
+    """Calibration: proposals with known verdicts, which look like any other until the decision."""
 
 
 @calibrate.command("add")

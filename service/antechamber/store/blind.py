@@ -61,6 +61,9 @@ class BlindQueries:
         return [row["id"] for row in self._sql.all("memories_of_proposal", id=original)]
 
     def decide(self, proposal: ProposalRow, account: Account, write: BlindDecisionWrite) -> None:
+        if not self._end(proposal.id, proposal.version, write.decided_at):
+            message = "another curator decided first"
+            raise StaleDecisionError(message)
         self._sql.run(
             "add_blind_decision",
             item=write.item.id,
@@ -69,9 +72,6 @@ class BlindQueries:
             warned=int(write.warned),
             **{name: getattr(write, name) for name in _DECISION},
         )
-        if not self._end(proposal.id, proposal.version, write.decided_at):
-            message = "another curator decided first"
-            raise StaleDecisionError(message)
         self._sql.append_leaves([of_blind_decision(account, write)])
         self._sql.announce()
 

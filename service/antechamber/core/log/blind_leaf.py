@@ -1,7 +1,7 @@
 """Leaves of blind items: one when an item is added, whose commitment covers its verdict, and one for its decision.
 
-Neither names the proposal that a curator sees, so the log does not tell blind items from others before
-they are decided.
+Neither names the proposal that a curator sees, so the log does not give blind items away before they are
+decided.
 """
 
 from typing import Any, Final
