@@ -27,6 +27,7 @@ from antechamber.cli import main
 from antechamber.client import Ledger
 from antechamber.core.outcomes import OUTCOMES
 from antechamber.core.policy_help import WANTED
+from antechamber.core.review.calibration import read_calibration
 from antechamber.core.review.source_links import link_to
 from antechamber.policy_files import read_policy
 from antechamber.web.contract_members import ContractMember, members
@@ -104,6 +105,7 @@ RECIPES = [
 GUARD = block(CLIENT, "Guard: any other tool that writes", "python")
 AUDIT = block(LOG, "Export and verify", "sh")
 GROWING = block("service/README.md", "Growing: several processes on PostgreSQL", "sh")
+CALIBRATION = block("service/README.md", "Oversight", "json")
 HOOK = block("service/README.md", "Scan files", "yaml")
 POLICY_TEST = block("policies/README.md", "tests.toml", "toml")
 DETECTOR = block("policies/README.md", "Add a rule in three minutes", "toml")
@@ -361,11 +363,17 @@ def test_a_source_gets_an_address_as_the_document_shows(tmp_path: Path) -> None:
     assert address == "https://git.example.com/apollo/blob/HEAD/docs/deploy.md#L10-L14"
 
 
+def test_an_item_of_calibration_is_added_as_the_document_shows() -> None:
+    """The line of the document is a calibration item."""
+    item = read_calibration(CALIBRATION.encode())
+    assert (item.verdict, item.submission.scope_id) == ("reject", "apollo")
+
+
 def test_every_code_block_is_run() -> None:
     """Every code block with a language is run by a test: of this module, of the recipes, or of the second client."""
     javascript = DOCUMENTS[CLIENT].partition("```js\n")[2].partition("```")[0]
     run = [DEMO, BY_HAND, CURL, PYTHON, FOLLOWING, PASTED, TOOLS, GUARD, AUDIT, GROWING, HOOK, POLICY_TEST, DETECTOR]
-    run += [SOURCES, FILES, javascript, *RECIPES]
+    run += [CALIBRATION, SOURCES, FILES, javascript, *RECIPES]
     assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
 
 

@@ -15,6 +15,7 @@ from antechamber.core.policy import (
     Case,
     Guideline,
     Limits,
+    Oversight,
     Person,
     Policy,
     Privacy,
@@ -46,6 +47,7 @@ class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
     scope: dict[Scope, ScopeRules] = {}
     limits: Limits = field(default_factory=Limits)
     producer: Sharing = field(default_factory=Sharing)
+    oversight: Oversight = field(default_factory=Oversight)
 
 
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,6 +93,7 @@ _KEYS: Final = {
     "defaults": Rules,
     "scope": ScopeRules,
     "limits": Limits,
+    "oversight": Oversight,
     "guideline": Guideline,
     "test": Case,
 }
@@ -124,6 +127,7 @@ def read_policy(folder: Path) -> Policy:
         scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
         producer=scopes.producer,
+        oversight=scopes.oversight,
         reveal=scopes.reveal,
         privacy=Privacy(
             off=_check_rules(privacy.off, detectors),

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 import rfc8785
 
 from antechamber.app import erase, examine, open_store
+from antechamber.app.calibration import opened_calibration
 from antechamber.app.webhooks import opened_webhooks
 from antechamber.core.access.secret_format import digest_secret, mint
 from antechamber.core.access.sessions import AccessError
@@ -313,6 +315,25 @@ def busy(service: Service) -> None:
         webhook_id, _ = webhooks.add("https://127.0.0.1:9/hook", ["alarm.raised"], allow_private=True)
         webhooks.replay(webhook_id, "1")
         webhooks.remove(webhook_id)
+    judge_blind_items(service, two)
+
+
+CALIBRATION = (
+    '{"producer_identity": "worker:release-bot", "submission_scope": "project", "scope_id": "apollo", "payload": '
+    '{"kind": "fact", "content": "Known item %s."}, "source_span": {"uri": "repo://apollo/x"}, "verdict": "approve"}'
+)
+
+
+def judge_blind_items(service: Service, decided: str) -> None:
+    """Add two calibration items, of which one is decided, and a second look at a decided proposal."""
+    items = [CALIBRATION % number for number in (1, 2)]
+    with opened_calibration(service.location, service.settings.policies) as calibration:
+        calibration.add("\n".join(items).encode())
+        asked = calibration.all()[0].proposal_id
+    assert service.sign_in().decide(asked, "reject", reason_code="wrong").status_code == 303
+    service.sign_in("zoe")
+    looks = service.state.desk._looks
+    assert looks._store.write(partial(looks._add, decided)).result()
 
 
 def checked(location: Location) -> list[str]:
@@ -533,6 +554,25 @@ TAMPERED = {
     "UPDATE upkeep SET active = 1 - active": "comes up for review by another state or date",
     "UPDATE upkeep SET review_after = 1": "comes up for review by another state or date",
     "UPDATE upkeep SET memory = memory + 1000": "comes up for review by another state or date",
+    "UPDATE blind_items SET blind_item_id = 'x' WHERE id = 1": "has 0 leaves",
+    "UPDATE blind_items SET kind = 'second-look'": "says actor service",
+    "UPDATE blind_items SET proposal = proposal + 1000": "has a submission, review record",
+    "UPDATE blind_items SET record = NULL": "commits to",
+    "UPDATE blind_items SET verdict = 'reject'": "commits to",
+    "UPDATE blind_items SET explanation = 'Another.'": "commits to",
+    "UPDATE blind_items SET policy_digest = 'another'": "says policy_digest another",
+    "UPDATE blind_items SET added_at = 1": "says time",
+    "UPDATE blind_decisions SET blind_decision_id = 'x'": "has 0 leaves",
+    "UPDATE blind_decisions SET item = item + 1": "another state than its decision",
+    "UPDATE blind_decisions SET decision = 'approve'": "commits to",
+    "UPDATE blind_decisions SET reason_code = 'other'": "commits to",
+    "UPDATE blind_decisions SET warned = 1 - warned": "commits to",
+    "UPDATE blind_decisions SET curator = curator + 1": "says actor",
+    "UPDATE blind_decisions SET person = 'eve'": "commits to",
+    "UPDATE blind_decisions SET policy_digest = 'another'": "says policy_digest another",
+    "UPDATE blind_decisions SET decided_at = 1": "says time",
+    "DELETE FROM blind_decisions": "leaves for",
+    "UPDATE proposals SET state = 'approved' WHERE id = (SELECT min(proposal) FROM blind_items)": "another state",
 }
 """Alterations by an owner of the database who switches its guards off, and the doctor's finding for each."""
 
@@ -647,6 +687,8 @@ UNNOTICED = {
     "webhooks.delivered_at": "a figure",
     "webhooks.holder": "which process delivers, until its time ends",
     "webhooks.held_until": "as the holder",
+    "blind_decisions.decision_key": "another one lets a form be sent twice, which its item refuses",
+    "screen_times.*": "figures, kept for some days",
     "raised_alarms.*": "alarms are not in the log, because one may be that the log cannot be written",
     "links.used_at": "a used link works once more until it ends, within 15 minutes",
     "links.user": "proven together with the rest of the row, as that of a session",

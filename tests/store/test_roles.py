@@ -60,6 +60,9 @@ TABLES = (
     "review_dates",
     "upkeep",
     "memory_reads",
+    "blind_items",
+    "blind_decisions",
+    "screen_times",
 )
 
 

@@ -4,6 +4,7 @@ This package imports what works on a data location without serving it. `factory`
 layer; only `serve` imports them, so that every other verb of the command line starts in a fraction of the time.
 """
 
+from antechamber.app.calibration import opened_calibration
 from antechamber.app.maintenance import (
     bind_secret,
     clock,
@@ -29,6 +30,7 @@ __all__ = [
     "open_log",
     "open_store",
     "opened_access",
+    "opened_calibration",
     "opened_log",
     "opened_webhooks",
     "rehearse",

@@ -268,6 +268,7 @@ def _list_periodic_work(
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
+        ("forgetting times on screen", services.desk.screen_times.forget, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
         ("counting reads of memories", services.recall.reads.flush, FLUSH_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),

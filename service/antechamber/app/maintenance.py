@@ -15,7 +15,7 @@ from antechamber.core.errors import ContradictionError, LogError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.checkpoint_text import read_key
 from antechamber.core.ports.clock import Clock
-from antechamber.core.ports.store import Store
+from antechamber.core.ports.store import Rows, Store
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export
@@ -290,7 +290,13 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
         refuse_doubt(store, location)
         now = clock()
         erasure_id = uuid7(now, os.urandom(10))
-        store.promote(lambda tx: tx.log.erase(erasure_id, subject, reason_code, now)).result()
+
+        def work(tx: Rows) -> None:
+            tx.log.erase(erasure_id, subject, reason_code, now)
+            for repeated in tx.blind.end_looks(subject, now):
+                tx.log.erase(uuid7(now, os.urandom(10)), repeated, reason_code, now)
+
+        store.promote(work).result()
         note(_log, logging.INFO, "erased", subject=subject, reason=reason_code, erasure=erasure_id)
     finally:
         store.close()

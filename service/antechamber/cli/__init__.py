@@ -12,6 +12,7 @@ from antechamber.logs import configure
 
 _VERBS: Final = {
     "backup": "backups.backup",
+    "calibrate": "calibration.calibrate",
     "demo": "demo.demo",
     "doctor": "service.doctor",
     "erase": "audit.erase",

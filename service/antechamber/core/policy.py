@@ -87,6 +87,15 @@ class Sharing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a producer reads the notes on its proposals and the reasons of decisions, and can be asked."""
 
 
+class Oversight(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How decisions are measured."""
+
+    second_looks: Annotated[int, Meta(ge=0, le=100)] = 0
+    """Percent of decided proposals that another curator judges again, without seeing the first decision."""
+    screen_days: Annotated[int, Meta(ge=0, le=365)] = 30
+    """Days for which the time on screen of each decision is kept; 0 keeps none."""
+
+
 class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The detection rules that are switched off, and actions that replace those of rules and kinds of rules."""
 
@@ -132,6 +141,7 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     scopes: dict[Scope, ScopeRules] = field(default_factory=_shipped_scopes)
     limits: Limits = field(default_factory=Limits)
     producer: Sharing = field(default_factory=Sharing)
+    oversight: Oversight = field(default_factory=Oversight)
     privacy: Privacy = field(default_factory=Privacy)
     reveal: list[Person] = []
     """Persons who may reveal, redact and settle sealed events."""

@@ -18,6 +18,7 @@ from antechamber.flows.clock import SteadyClock
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.oversight.figures import OversightFigures, oversight_figures
 from antechamber.flows.upkeep.views import idle_time
 
 _DAY_HOURS: Final = 24
@@ -81,6 +82,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     """Microseconds within which 50 % (`median_wait`) and 90 % (`longest_tenth`) of the decisions were made."""
     overturned: int
     reasons: list[tuple[str, int]]
+    oversight: OversightFigures
+    """Since the beginning."""
 
 
 class AccessList(Struct, frozen=True, kw_only=True):
@@ -142,21 +145,22 @@ class Dashboard:
             tx.reports.meta("ready")
         return {"policy_digest": self._policies.current.digest, "alarms": self.alarms()}
 
-    def figures(self, days: int = 1) -> Figures:
-        """Return the figures of the last days: by hour for one day, otherwise by day."""
+    def figures(self, days: int = 1, person: str = "") -> Figures:
+        """Return the figures of the last days that a person may see: by hour for one day, otherwise by day."""
         now = self._clock()
         idle = idle_time(self._policies.current.policy)
         step = HOUR if days == 1 else _DAY_HOURS * HOUR
         first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
+        kept = now - self._policies.current.policy.oversight.screen_days * _DAY_HOURS * HOUR
         with self._store.read() as tx:
             hours = tx.reports.tally_by_hour(first // HOUR)
             by_producer = tx.reports.tally_by_producer(first // HOUR)
             retries = tx.reports.retries(first // HOUR, now // HOUR, MAX_RETRIES)
             decisions, due = tx.reports.decisions_since(first), tx.upkeep.count_due(now, idle, _MAX_COUNTED)
-            totals, pending, oldest = (
-                tx.reports.totals(),
-                tx.queue.count_pending(_MAX_COUNTED),
-                tx.reports.oldest_pending(),
+            blind, totals, oldest = tx.blind.count_waiting(), tx.reports.totals(), tx.reports.oldest_pending()
+            pending, oversight = (
+                tx.queue.count_pending(_MAX_COUNTED + blind) - blind,
+                oversight_figures(tx, person, kept),
             )
         waits = sorted(decision.waited for decision in decisions if decision.decision != "undo")
         reasons = Counter(decision.reason_code for decision in decisions if decision.decision in {"reject", "merge"})
@@ -175,6 +179,7 @@ class Dashboard:
             longest_tenth=waits[len(waits) * 9 // 10] if waits else None,
             overturned=sum(decision.decision == "undo" for decision in decisions),
             reasons=[(str(code), count) for code, count in reasons.most_common()],
+            oversight=oversight,
         )
 
     def policy(self) -> tuple[Policy, str]:

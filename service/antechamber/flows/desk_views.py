@@ -172,6 +172,10 @@ class DeskViews:
         self._policies = policies
         self._clock = clock
 
+    def now(self) -> int:
+        """Return the time, in microseconds since 1970 UTC."""
+        return self._clock()
+
     def counters(self, proposal_id: str | None = None) -> Counters:
         """Count waiting items, up to 1,001, and read the state of one proposal."""
         with self._store.read() as tx:

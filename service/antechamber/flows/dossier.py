@@ -10,6 +10,7 @@ from antechamber.core.contract import MemoryState
 from antechamber.core.policy import Policy, may_read
 from antechamber.core.ports.store import Rows
 from antechamber.core.privacy import Finding
+from antechamber.core.review.blind import second_look_obstacle
 from antechamber.core.review.contradiction import CONTRADICTS, Contradiction
 from antechamber.core.review.corroboration import Corroboration
 from antechamber.core.review.decision import (
@@ -43,6 +44,7 @@ from antechamber.core.review.requirements import Requirement, Situation, evaluat
 from antechamber.core.review.source_links import link_to
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.review.warning_marks import WarningMarks
+from antechamber.core.rows.blind import BlindItem
 from antechamber.core.rows.review import (
     ConflictMark,
     EvidenceRow,
@@ -123,6 +125,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """How many proposals of its source wait, up to `MAX_OF_SOURCE`."""
     review_dates: list[ReviewDateRow]
     """The review dates that curators set, oldest first; the last one holds."""
+    revealed: BlindItem | None
+    """The blind item that this was; None for a producer's proposal, and before the decision."""
 
 
 def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
@@ -134,7 +138,10 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
     last, conflicts = facts.standing, tx.review.conflicts(proposal.id)
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
-    around = look_around(tx, proposal, [row.owner for row in evidence]) if pending else None
+    blind = tx.blind.of_proposal(proposal.id)
+    original = blind.original if blind is not None else None
+    hidden = tx.blind.memories_of(original) if original is not None else []
+    around = look_around(tx, proposal, [row.owner for row in evidence], hidden) if pending else None
     contradiction = around.contradiction if around else None
     beside = tx.queue.beside([proposal.id], MAX_OF_SOURCE)[proposal.id]
     approval = situation(policy, proposal, facts, person)
@@ -142,6 +149,8 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
     blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
     if pending:
         blockers["approve"] = blockers["approve"] or obstacle(needed)
+        if original is not None and (again := second_look_obstacle(tx.blind.judges(original), person)):
+            blockers = dict.fromkeys(blockers, again)
     return Dossier(
         proposal=proposal,
         shown_hash=shown_hash,
@@ -154,6 +163,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         found=found_in(proposal, [*approval.findings, *approval.warnings], policy, contradiction),
         marks=marks_on(proposal, beside, conflicts, contradiction),
         of_source=beside.of_source,
+        revealed=None if pending else blind,
         similar=around.similar if around else [],
         corroboration=around.corroboration if around else None,
         derived_from=[_used_memory(tx, policy, proposal, memory_id) for memory_id in proposal.derived_from or ()],

@@ -149,7 +149,7 @@ class Groups:
         results = [(proposal_id, _failure_of(future)) for proposal_id, future in waiting]
         for (_, decision), (_, future), (_, failure) in zip(decisions[:MAX_AT_ONCE], waiting, results, strict=True):
             if failure is None:
-                self._desk.count(decision, future.result())
+                self._desk.follow_up(decision, future.result())
         if results and all(isinstance(failure, SignedOutError) for _, failure in results):
             raise SignedOutError
         return [(proposal_id, None if failure is None else str(failure)) for proposal_id, failure in results]

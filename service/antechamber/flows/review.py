@@ -1,5 +1,6 @@
 """Review: the decisions of curators, which are the only path from a proposal to a memory."""
 
+import contextlib
 from functools import partial
 from typing import Final, Literal
 
@@ -9,7 +10,7 @@ from msgspec import Struct
 from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import check_signed_in
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.errors import BusyError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.metrics import definitions as metrics
@@ -38,16 +39,22 @@ from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
 from antechamber.core.review.review_date import read_review_date
 from antechamber.core.review.text_diff import Difference, differ
+from antechamber.core.rows.blind import BlindItem
 from antechamber.core.rows.review import ProposalRow
 from antechamber.core.rows.upkeep import ReviewDateWrite
 from antechamber.flows.desk_views import require
 from antechamber.flows.dossier import build_facts, situation, values_by_pointer
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.oversight.blind_decisions import BlindRuling, check_judge, record_blind
+from antechamber.flows.oversight.screen_times import ScreenTimes, note_screen_time
+from antechamber.flows.oversight.second_looks import SecondLooks
 from antechamber.flows.upkeep.review_dates import last_review_date
 
 LEASE: Final = 300_000_000
 """Microseconds that a claim lasts."""
-DecisionOutcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
+DecisionOutcome = Literal[
+    "approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired", "revealed"
+]
 STAYING: Final = frozenset({"undo", "retract", "expire"})
 """Decisions after which the curator stays on the same page."""
 
@@ -108,6 +115,8 @@ class Desk:
         self._policies = policies
         self._clock = clock
         self._randomness = randomness
+        self._looks = SecondLooks(store, policies, clock, randomness)
+        self.screen_times: Final = ScreenTimes(store, policies, clock)
         self.meters: Final = Meters(metrics.DECISION_AGE)
 
     def own_last_decision(self, proposal_id: str, account: Account) -> LastDecision | None:
@@ -123,6 +132,13 @@ class Desk:
         if blocker(facts, account.person, "undo") is not None:
             return None
         return LastDecision(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
+
+    def own_revealed(self, proposal_id: str, account: Account) -> BlindItem | None:
+        """Return the blind item that this person decided on; None for every other proposal."""
+        with self._store.read() as tx:
+            proposal = tx.review.proposal(proposal_id)
+            item = tx.blind.of_proposal(proposal.id) if proposal is not None else None
+        return item if item is not None and item.person == account.person else None
 
     def draft(self, proposal_id: str, decision: Decision, account: Account) -> EditPreview:
         """Return what an edit would change, without recording anything.
@@ -155,11 +171,17 @@ class Desk:
         """
         check_curator(account)
         result = self._store.promote(partial(self.record, proposal_id, decision, account, within=within)).result()
-        self.count(decision, result)
+        self.follow_up(decision, result)
         return result
 
-    def count(self, decision: Decision, result: DecisionResult) -> None:
-        """Count a decision that was recorded, for the metrics."""
+    def follow_up(self, decision: Decision, result: DecisionResult) -> None:
+        """Count a decision that was recorded, and perhaps let another person look; one on a blind item counts not."""
+        if result.outcome == "revealed":
+            return
+        if result.outcome in {"approved", "rejected"}:
+            # The decision is on disk; a second look is lost without harm.
+            with contextlib.suppress(BusyError, UnavailableError):
+                self._looks.consider(result.proposal_id)
         self.meters.count(metrics.DECISIONS_MADE, decision.kind)
         if decision.kind not in STAYING:
             self.meters.observe(metrics.DECISION_AGE, result.age / 1_000_000)
@@ -175,6 +197,7 @@ class Desk:
         )
         facts = build_facts(tx, force.policy, proposal, tx.review.records(proposal.id))
         check_note(decision.reason_text, force.gate)
+        check_judge(tx, tx.blind.of_proposal(proposal.id), account.person)
         approval = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
         if approval is not None:
             _check_requirements(approval)
@@ -198,7 +221,32 @@ class Desk:
         check_signed_in(account, tx.access.signed_in(account.session), now)
         proposal = _hold(tx.review, proposal_id, decision.target)
         ruling = self._rule(tx, proposal, decision, account, now)
-        entry = DecisionWrite(
+        goes_on = going_on and decision.kind not in STAYING
+        cursor = tx.queue.cursor_of(proposal_id) if goes_on else None
+        blind, memory_id = tx.blind.of_proposal(proposal.id), proposal.memory_id
+        if blind is not None:
+            ruled = BlindRuling(item=blind, proposal=proposal, decision=decision, ruling=ruling)
+            record_blind(tx, ruled, account, self._policies.current, now, self._randomness)
+        else:
+            entry = self._entry(decision, ruling, now)
+            tx.review.decide(proposal, account, entry)
+            if decision.kind in APPROVING and decision.review_after is not None:
+                self._set_review_date(tx, proposal, account, entry)
+            memory_id = entry.memory_id if ruling.admits else memory_id
+        if goes_on and self._policies.current.policy.oversight.screen_days:
+            note_screen_time(tx, proposal, decision, account.person, now)
+        tx.notes.settle(proposal.id, account.person, over=blind is not None or ruling.state != "pending")
+        tx.queue.release(proposal_id, None)
+        return DecisionResult(
+            proposal_id=proposal_id,
+            outcome="revealed" if blind is not None else _outcome(decision.kind, ruling),
+            memory_id=memory_id,
+            next=self._claim_next(tx.queue, account, cursor, now, within=within) if cursor else None,
+            age=now - proposal.received_at,
+        )
+
+    def _entry(self, decision: Decision, ruling: Ruling, now: int) -> DecisionWrite:
+        return DecisionWrite(
             decision=decision,
             ruling=ruling,
             review_record_id=uuid7(now, self._randomness(10)),
@@ -206,20 +254,6 @@ class Desk:
             policy_digest=self._policies.current.digest,
             decided_at=now,
             salt=self._randomness(SALT_SIZE),
-        )
-        goes_on = going_on and decision.kind not in STAYING
-        cursor = tx.queue.cursor_of(proposal_id) if goes_on else None
-        tx.review.decide(proposal, account, entry)
-        if decision.kind in APPROVING and decision.review_after is not None:
-            self._set_review_date(tx, proposal, account, entry)
-        tx.notes.settle(proposal.id, account.person, over=ruling.state != "pending")
-        tx.queue.release(proposal_id, None)
-        return DecisionResult(
-            proposal_id=proposal_id,
-            outcome=_outcome(decision.kind, ruling),
-            memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(tx.queue, account, cursor, now, within=within) if cursor else None,
-            age=now - proposal.received_at,
         )
 
     def _set_review_date(self, tx: Rows, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> None:

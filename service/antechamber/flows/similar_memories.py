@@ -1,7 +1,7 @@
 """Similar memories and corroboration: what else in a proposal's scope says nearly the same."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -51,9 +51,12 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     corroboration: Corroboration
 
 
-def look_around(tx: Rows, proposal: ProposalRow, evidence: Iterable[str]) -> Surroundings:
-    """Return what is similar to a proposal; `evidence` holds the owners of further submissions of its event."""
-    near = find_alike(tx, (proposal.submission_scope, proposal.scope_id), proposal.payload, COMPARED)
+def look_around(tx: Rows, proposal: ProposalRow, evidence: Iterable[str], hidden: Collection[int] = ()) -> Surroundings:
+    """Return what is similar to a proposal; `evidence` holds the owners of further submissions of its event.
+
+    `hidden` has the integer keys of memories that are left out, because a second look does not show the first one.
+    """
+    near = find_alike(tx, (proposal.submission_scope, proposal.scope_id), proposal.payload, COMPARED, hidden)
     same = [_report(memory) for memory, likeness in near if likeness >= NEARLY_SAME]
     waiting = tx.review.near_proposals(proposal.id, REPORTS)
     return Surroundings(
@@ -93,7 +96,7 @@ def _report(memory: NearMemory) -> NearReport:
 
 
 def find_alike(
-    tx: Rows, scope: tuple[str, str], payload: dict[str, Any], number: int
+    tx: Rows, scope: tuple[str, str], payload: dict[str, Any], number: int, hidden: Collection[int] = ()
 ) -> list[tuple[NearMemory, float]]:
     """Return the active memories of a scope whose texts are most like a payload's, with their likeness (0 to 100).
 
@@ -111,7 +114,7 @@ def find_alike(
         return []
     wanted = {want.term for want in plan.wanted}
     best = tx.search.best(plan, [term for term in known if term.term in wanted], None, COMPARED)
-    near = tx.review.memories_near([memory.id for memory in best])
+    near = tx.review.memories_near([memory.id for memory in best if memory.id not in hidden])
     matches = most_alike(payload["content"], [memory.payload["content"] for memory in near], AKIN, number)
     return [(near[index], likeness) for index, likeness in matches]
 

@@ -45,7 +45,7 @@ def read_state(store: Store, now: int) -> StoreState:
         return StoreState(
             now=now,
             stored=stored,
-            pending=tx.queue.count_pending(_ALL),
+            pending=tx.queue.count_pending(_ALL) - tx.blind.count_waiting(),
             oldest=oldest.received_at if oldest else None,
             leaves=tx.log.size(),
             signed=last.size if last else 0,

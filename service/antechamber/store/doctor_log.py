@@ -10,6 +10,8 @@ import msgspec
 from antechamber.checkpoint_signer import verify
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.admission.submission import fingerprint
+from antechamber.core.log.blind_leaf import actor_of, item_text
+from antechamber.core.log.blind_leaf import decision_text as blind_decision_text
 from antechamber.core.log.checkpoint_text import NoteError, VerifierKey, read_checkpoint, read_key
 from antechamber.core.log.leaf import (
     DecisionFacts,
@@ -134,6 +136,8 @@ class LogCheck:
             ("logged_passwords", "password change", self._password),
             ("logged_notes", "note", self._note),
             ("logged_review_dates", "review date", self._review_date),
+            ("logged_blind_items", "blind item", self._blind_item),
+            ("logged_blind_decisions", "decision on a blind item", self._blind_decision),
         ):
             for row in self._sql.all(name):
                 yield _guarded(f"{kind} {next(iter(row.values()))}", partial(compare, row))
@@ -197,6 +201,17 @@ class LogCheck:
         expected |= {"time": format_time(row["set_at"]), "from": day_name(row["before"])}
         expected |= {"to": day_name(row["review_after"]) or "none"}
         return self._only(what, row["review_date_id"], expected, review_date_text(row))
+
+    def _blind_item(self, row: SqlRow, what: str) -> str:
+        expected = {"action": "blind-item", "actor": actor_of(row["kind"]), "policy_digest": row["policy_digest"]}
+        expected |= {"time": format_time(row["added_at"])}
+        return self._only(what, row["blind_item_id"], expected, item_text(row), erased=row["erased"])
+
+    def _blind_decision(self, row: SqlRow, what: str) -> str:
+        names = {name: row[name] for name in ("blind_decision_id", "blind_item_id")}
+        expected = {"action": "blind-decision", "actor": row["curator"], "policy_digest": row["policy_digest"]}
+        expected |= {"subject": names, "time": format_time(row["decided_at"])}
+        return self._only(what, row["blind_decision_id"], expected, blind_decision_text(row))
 
     def _only(
         self, what: str, subject: str, expected: SqlRow, text: SqlRow | None, *, erased: int | None = None

@@ -24,6 +24,7 @@ _CROSSED: Final = (
     "crossed_search",
     "crossed_changes",
     "crossed_upkeep",
+    "crossed_blind_items",
 )
 
 

@@ -121,8 +121,9 @@ class LogQueries:
             self._forget_words(row["id"])
             self._sql.run("erase_memories", id=row["id"], mark=ERASED, span=ERASED_SPAN)
             self._sql.run("erase_proposal", id=row["id"], mark=ERASED, span=ERASED_SPAN)
-            [answer] = self._sql.all("answer_of_proposal", id=row["id"])
-            self._sql.run("keep_receipt", id=row["id"], receipt=receipt_of(answer))
+            for answer in self._sql.all("answer_of_proposal", id=row["id"]):
+                self._sql.run("keep_receipt", id=row["id"], receipt=receipt_of(answer))
+            self._sql.run("erase_explanation", id=row["id"])
             self._erase_fold(row["id"])
             self._sql.run("erase_notes", id=row["id"])
         else:

@@ -2,6 +2,7 @@
 
 from antechamber.store.access import AccessQueries
 from antechamber.store.admissions import AdmissionQueries
+from antechamber.store.blind import BlindQueries
 from antechamber.store.changes import ChangeQueries
 from antechamber.store.doctor import DoctorQueries
 from antechamber.store.log import LogQueries
@@ -28,6 +29,7 @@ class Transaction:
     __slots__ = (
         "access",
         "admission",
+        "blind",
         "changes",
         "doctor",
         "log",
@@ -53,6 +55,7 @@ class Transaction:
         self.changes = ChangeQueries(sql)
         self.queue = QueueQueries(sql)
         self.review = ReviewQueries(sql, lane)
+        self.blind = BlindQueries(sql)
         self.notes = NoteQueries(sql)
         self.quarantine = QuarantineQueries(sql)
         self.sealed_events = SealedEventQueries(sql)

@@ -23,8 +23,14 @@ _DAYS: Final = {"1": 1, "7": 7, "30": 30}
 def show_dashboard(request: AccountRequest, dashboard: NamedDependency[Dashboard]) -> Template:
     """Show the figures."""
     days = _DAYS.get(request.query_params.get("days", ""), 1)
-    figures = dashboard.figures(days)
-    return page(request, "dashboard.html", figures=figures, marked_tax=MARKED_TAX, choices=_DAYS)
+    return page(
+        request,
+        "dashboard.html",
+        figures=dashboard.figures(days, request.user.person),
+        marked_tax=MARKED_TAX,
+        choices=_DAYS,
+        screen_days=dashboard.policy()[0].oversight.screen_days,
+    )
 
 
 @get("/operations", guards=[needs_role("operator")], sync_to_thread=True)

@@ -14,6 +14,7 @@ from litestar.response import Template
 from antechamber.core.access.callers import Account
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
+from antechamber.core.review.screen_time import one_time_key
 from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
 from antechamber.web.help_chapters import help_address
@@ -37,6 +38,7 @@ _DONE: Final = {
     "waits": "Approved. It waits for a second person.",
     "rejected": "Rejected.",
     "merged": "Merged: the memory is unchanged, and this text was not added a second time.",
+    "revealed": "Recorded.",
     "flagged": "Second review requested.",
     "undone": "Undone. Both steps stay in the log.",
     "retracted": "Retracted. Agents no longer get it.",
@@ -98,8 +100,8 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "help": help_address(request.scope["path"]),
         "keys": decode_shortcuts(account.shortcuts),
         "reasons": REASON_CODES,
-        # Each form gets its own key: a decision counts once, however often its form is sent.
-        "one_time_key": lambda: secrets.token_urlsafe(24),
+        # Each form gets its own key: a decision counts once, however often its form is sent. It says when it was shown.
+        "one_time_key": lambda: one_time_key(state.desk_views.now(), secrets.token_urlsafe(24)),
         # The filter that a curator keeps when leaving this page.
         "within": "",
     }
@@ -117,11 +119,13 @@ def _notice(request: AnyRequest, account: Account) -> dict[str, Any]:
     """Return the notice about the last action, and how to undo it while that is still easy."""
     query, state = request.query_params, request.app.state
     if request.method != "GET" or query.get("done", "") not in _DONE:
-        return {"done": None, "taken": None, "settled": None}
+        return {"done": None, "taken": None, "settled": None, "revealed": None}
     last, refused = query.get("last"), query.get("refused")
-    taken = settled = None
+    taken = settled = revealed = None
     if account.role == "curator":
         with contextlib.suppress(BusyError, UnavailableError):
             taken = state.desk.own_last_decision(last, account) if last else None
+            if last and query["done"] == "revealed":
+                revealed = state.desk.own_revealed(last, account)
             settled = state.quarantine.own_last_decision(refused, account) if refused else None
-    return {"done": _DONE[query["done"]], "taken": taken, "settled": settled}
+    return {"done": _DONE[query["done"]], "taken": taken, "settled": settled, "revealed": revealed}

@@ -9,6 +9,7 @@ from antechamber.core.log.ports import LogRows
 from antechamber.core.metrics.meters import Meters
 from antechamber.core.ports.access import AccessRows
 from antechamber.core.ports.admission import AdmissionRows
+from antechamber.core.ports.blind import BlindRows
 from antechamber.core.ports.changes import ChangeRows
 from antechamber.core.ports.doctor import DoctorRows
 from antechamber.core.ports.memories import MemoryRows
@@ -55,6 +56,10 @@ class Rows(Protocol):
     @property
     def review(self) -> ReviewRows:
         """Proposals, decisions on them, and the memories that decisions change."""
+
+    @property
+    def blind(self) -> BlindRows:
+        """Calibration items and second looks, which measure how decisions are made."""
 
     @property
     def notes(self) -> NoteRows:

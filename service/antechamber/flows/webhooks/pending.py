@@ -48,7 +48,13 @@ def _logged(tx: Rows, webhook: Webhook, start: int) -> tuple[list[Event], int, b
     """Return the events of one look at the log, where it ended, and whether that is the end of the log."""
     leaves = tx.log.leaf_texts(start, SCAN)
     read = (read_event(sequence, leaf) for sequence, leaf in enumerate(leaves, start))
-    found = [event for event in read if event is not None and event.type in webhook.events]
+    wanted = (event for event in read if event is not None and event.type in webhook.events)
+    # Of blind items only a curator's question is in the log by the proposal's id.
+    found = [
+        event
+        for event in wanted
+        if event.type != "proposal.question" or not tx.blind.is_blind(event.ids["proposal_id"])
+    ]
     return found, start + len(leaves), len(leaves) < SCAN
 
 

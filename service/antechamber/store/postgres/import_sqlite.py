@@ -62,6 +62,9 @@ TABLES: Final = (
     "webhooks",
     "webhook_replays",
     "raised_alarms",
+    "blind_items",
+    "blind_decisions",
+    "screen_times",
 )
 """Tables in an order in which every row finds the rows that it refers to, except for the memories that proposals and
 records name. Claims are not copied: they last five minutes."""
@@ -73,6 +76,8 @@ _GUARDED: Final = (
     "reveals",
     "notes",
     "review_dates",
+    "blind_items",
+    "blind_decisions",
 )
 """Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 

@@ -2,10 +2,10 @@
 SELECT 'proposal ' || p.proposal_id || ' has another producer, scope, hash, visibility or time than its submission' AS finding
 FROM proposals AS p
 LEFT JOIN submissions AS s ON s.id = p.id
-WHERE s.proposal IS DISTINCT FROM p.id OR s.producer IS DISTINCT FROM p.producer
+WHERE NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = p.id) AND (s.proposal IS DISTINCT FROM p.id OR s.producer IS DISTINCT FROM p.producer
     OR s.submission_scope IS DISTINCT FROM p.submission_scope OR s.scope_id IS DISTINCT FROM p.scope_id
     OR s.source_event_hash IS DISTINCT FROM p.source_event_hash OR s.visibility IS DISTINCT FROM p.visibility
-    OR s.received_at IS DISTINCT FROM p.received_at
+    OR s.received_at IS DISTINCT FROM p.received_at)
 ORDER BY p.id
 
 -- name: crossed_states
@@ -40,7 +40,7 @@ LEFT JOIN review_records AS undone ON undone.id = r.undoes
 LEFT JOIN log_leaves AS l ON l.subject = r.review_record_id
 LEFT JOIN decided ON decided.proposal = p.id
 LEFT JOIN review_records AS d ON d.id = decided.id
-WHERE (r.id IS NULL AND p.state <> 'pending')
+WHERE NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = p.id) AND ((r.id IS NULL AND p.state <> 'pending')
     OR l.leaf NOT LIKE '%"to":"' || p.state || '","version"%'
     OR p.version < coalesce(r.resulting_version, 1) OR p.version > coalesce(r.resulting_version, 1) + p.withdrawn
     OR coalesce(p.edited_payload, p.payload) <> CASE
@@ -55,7 +55,7 @@ WHERE (r.id IS NULL AND p.state <> 'pending')
             AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.undoes = f.id)
     ) THEN 1 ELSE 0 END
     OR (p.replaces IS DISTINCT FROM r.target AND coalesce(r.decision, 'approve') IN ('approve', 'edit', 'supersede'))
-    OR p.decided_at IS DISTINCT FROM CASE WHEN p.state <> 'pending' THEN d.decided_at END
+    OR p.decided_at IS DISTINCT FROM CASE WHEN p.state <> 'pending' THEN d.decided_at END)
 ORDER BY p.id
 
 -- name: crossed_evidence

@@ -342,6 +342,8 @@ UPDATE log_leaves SET salt = NULL WHERE salt IS NOT NULL AND id IN (
         SELECT v.reveal_id FROM reveals AS v WHERE v.quarantine = :quarantine
         UNION ALL
         SELECT n.note_id FROM notes AS n WHERE n.proposal = :proposal
+        UNION ALL
+        SELECT b.blind_item_id FROM blind_items AS b WHERE b.proposal = :proposal
     )
 )
 

@@ -115,6 +115,11 @@ LIMIT 5
 SELECT 1 AS found FROM open_questions AS o WHERE o.proposal = :proposal
 UNION ALL
 SELECT 1 FROM attention AS a WHERE a.proposal = :proposal AND a.cause = 'assigned' AND a.person <> :person
+UNION ALL
+SELECT 1 FROM blind_items AS b
+JOIN review_records AS o ON o.id = b.record
+JOIN review_records AS r ON r.proposal = o.proposal AND r.person = :person
+WHERE b.proposal = :proposal
 
 -- name: exported_notes
 SELECT t.*, l.id AS sequence, l.leaf, l.salt
@@ -125,6 +130,7 @@ WHERE l.id >= :first AND l.id < :end AND (t.written_at >= :since OR :since IS NU
     AND (t.submission_scope = :submission_scope OR :submission_scope IS NULL)
     AND (t.scope_id = :scope_id OR :scope_id IS NULL)
     AND (t.producer_identity = :producer_identity OR :producer_identity IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = t.proposal)
 ORDER BY l.id
 
 -- name: logged_notes

@@ -30,7 +30,9 @@ SELECT disposition AS name, count(*) AS number FROM submissions GROUP BY disposi
 UNION ALL
 SELECT 'rejected-conflict', count(*) FROM quarantine WHERE kind = 'conflict'
 UNION ALL
-SELECT state, count(*) FROM proposals WHERE state <> 'pending' GROUP BY state
+SELECT p.state, count(*) FROM proposals AS p
+WHERE p.state <> 'pending' AND NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = p.id)
+GROUP BY p.state
 
 -- name: listed_submissions
 SELECT s.submission_id AS cursor, maker.producer_identity, CASE WHEN s.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
@@ -98,7 +100,10 @@ SELECT hour, CAST(sum(attempts) AS BIGINT) AS number FROM replays WHERE hour >= 
 
 -- name: oldest_pending
 SELECT p.proposal_id, p.received_at FROM proposals AS p
-WHERE p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.state = 'pending')
+WHERE p.id = (
+    SELECT min(m.id) FROM proposals AS m
+    WHERE m.state = 'pending' AND NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = m.id)
+)
 
 -- name: decisions_since
 SELECT near.decision, near.reason_code, near.decided_at - p.received_at AS waited
@@ -159,6 +164,7 @@ WHERE m.state <> coalesce(
 -- name: proposals_for_check
 SELECT p.proposal_id, p.payload, p.source_span, p.source_event_hash FROM proposals AS p
 WHERE NOT EXISTS (SELECT 1 FROM erasures AS e WHERE e.proposal = p.id)
+    AND NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = p.id)
 ORDER BY p.id
 
 -- name: memories_for_check

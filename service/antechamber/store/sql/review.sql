@@ -1,14 +1,16 @@
 -- name: proposal
 SELECT p.id, p.proposal_id, p.owner, p.submission_scope, p.scope_id, p.source_event_hash, p.payload, p.edited_payload,
     p.source_span, p.visibility, p.supersedes, p.derived_from, p.observed_at, p.received_at, p.state, p.version, p.withdrawn,
-    p.decided_at, p.second, p.redacted_by, maker.producer_identity, first.idempotency_key, first.replays,
-    rules.policy_digest, first.submission_id, target.memory_id AS replaces, target.state AS replaces_state, own.memory_id,
+    p.decided_at, p.second, p.redacted_by, maker.producer_identity, coalesce(first.idempotency_key, '') AS idempotency_key,
+    coalesce(first.replays, 0) AS replays, coalesce(rules.policy_digest, blind.policy_digest) AS policy_digest,
+    coalesce(first.submission_id, '') AS submission_id, target.memory_id AS replaces, target.state AS replaces_state, own.memory_id,
     own.state AS memory_state, c.person AS claimed_by, c.until AS claimed_until,
     coalesce((SELECT f.pending FROM folds AS f WHERE f.id = p.fold), 1) AS like_it
 FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
-JOIN submissions AS first ON first.id = p.id
-JOIN policies AS rules ON rules.id = first.policy
+LEFT JOIN submissions AS first ON first.id = p.id
+LEFT JOIN policies AS rules ON rules.id = first.policy
+LEFT JOIN blind_items AS blind ON blind.proposal = p.id
 LEFT JOIN claims AS c ON c.proposal = p.id
 LEFT JOIN memories AS target ON target.id = p.replaces
 LEFT JOIN memories AS own ON own.id = (SELECT max(m.id) FROM memories AS m WHERE m.proposal = p.id)
@@ -56,6 +58,11 @@ WHERE maker.producer_identity = :producer_identity
 -- name: same_text
 SELECT r.* FROM told_records AS r
 WHERE r.shown_hash = :shown_hash AND (r.proposal IS NULL OR r.proposal <> :proposal)
+    AND NOT EXISTS (
+        -- A second look does not show the first decision.
+        SELECT 1 FROM blind_items AS b JOIN review_records AS o ON o.id = b.record
+        WHERE b.proposal = :proposal AND o.proposal = r.proposal
+    )
 ORDER BY r.id DESC
 LIMIT 5
 
@@ -73,7 +80,9 @@ WHERE q.kind = 'conflict' AND q.submission IN (
 ORDER BY q.id
 
 -- name: decision_with_key
-SELECT r.decision, r.person, r.decided_at FROM review_records AS r WHERE r.decision_key = :decision_key
+SELECT r.decided_at FROM review_records AS r WHERE r.decision_key = :decision_key
+UNION ALL
+SELECT d.decided_at FROM blind_decisions AS d WHERE d.decision_key = :decision_key
 
 -- name: add_review_record
 INSERT INTO review_records (

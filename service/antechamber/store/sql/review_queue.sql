@@ -279,6 +279,11 @@ WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
     AND NOT EXISTS (
         SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND a.cause = 'assigned' AND a.person <> :person
     )
+    AND NOT EXISTS (
+        SELECT 1 FROM blind_items AS b JOIN review_records AS o ON o.id = b.record
+        JOIN review_records AS r ON r.proposal = o.proposal AND r.person = :person
+        WHERE b.proposal = near.id
+    )
 ORDER BY near.rank, near.turn, near.fold
 LIMIT 5
 
@@ -294,6 +299,11 @@ WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
     AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = near.id)
     AND NOT EXISTS (
         SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND a.cause = 'assigned' AND a.person <> :person
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM blind_items AS b JOIN review_records AS o ON o.id = b.record
+        JOIN review_records AS r ON r.proposal = o.proposal AND r.person = :person
+        WHERE b.proposal = near.id
     )
 ORDER BY near.id
 LIMIT 5
@@ -331,7 +341,7 @@ SELECT p.id, p.contradicts, CASE WHEN substr(own.idempotency_key, 1, 12) = '!qua
         ) AS counted
     ) AS of_source
 FROM proposals AS p
-JOIN submissions AS own ON own.id = p.id
+LEFT JOIN submissions AS own ON own.id = p.id
 WHERE p.id IN (
     -- include: listed_proposals
 )
@@ -355,8 +365,7 @@ UPDATE folds SET rank = :rank WHERE id = (SELECT fold FROM proposals WHERE propo
 SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.source_span, p.supersedes,
     (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts,
     (
-        SELECT CASE WHEN substr(own.idempotency_key, 1, 12) = '!quarantine:' THEN 1 ELSE 0 END
-        FROM submissions AS own WHERE own.id = p.id
+        SELECT count(*) FROM submissions AS own WHERE own.id = p.id AND substr(own.idempotency_key, 1, 12) = '!quarantine:'
     ) AS opened
 FROM proposals AS p
 WHERE p.state = 'pending' AND p.fold IS NULL

@@ -1,0 +1,1 @@
+"""Oversight: calibration items, second looks, time on screen, and the figures about them."""
