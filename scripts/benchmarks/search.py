@@ -109,9 +109,8 @@ def _print(lines: list[dict[str, Any]], *, as_json: bool) -> None:
             print(
                 f"{line['search']:<12}{line['half']:<10}{line['recall']:>10.2f}{line['mrr']:>8.2f}{line['silent']:>36.2f}"
             )
-    print(
-        f"\n{'engine':<10}{'memories':>10}{'scopes':>8}{'p50 ms':>8}{'p95 ms':>8}{'worst ms':>10}{'MB':>8}{'load':>6}"
-    )
+    print(f"\n{'engine':<10}{'memories':>10}{'scopes':>8}", end="")
+    print(f"{'p50 ms':>8}{'p95 ms':>8}{'worst ms':>10}{'by the clock, p95':>19}{'MB':>8}{'load':>6}")
     for line in lines:
         if "memories" in line:
             print(
