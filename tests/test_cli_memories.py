@@ -98,11 +98,11 @@ class Live:
         return page.items
 
     def retract(self, memory_id: str) -> None:
-        """Retract a memory by the page of its proposal."""
-        page = self.desk.browser.get(f"/memories/{memory_id}").text
-        proposal = re.search(r'href="/review/([0-9a-f-]{36})', page)
-        assert proposal
-        assert self.desk.decide(proposal[1], "retract", reason_code="wrong").status_code == 303
+        """Retract a memory on the page of its proposal."""
+        query = "SELECT p.proposal_id FROM proposals AS p JOIN memories AS m ON m.proposal = p.id WHERE m.memory_id = "
+        with database(self.location) as raw:
+            ((proposal,),) = raw.execute(f"{query} '{memory_id}'").fetchall()
+        assert self.desk.decide(proposal, "retract", reason_code="wrong").status_code == 303
 
 
 @pytest.fixture(scope="module")
