@@ -162,7 +162,7 @@ def test_a_guide_becomes_memory_and_comes_back(live: Live, guide: Path, scope: s
     assert guide.read_text().startswith(GUIDE)
     assert last(imported(live, guide, scope)) == "0 proposals, 6 unchanged"
     (found,) = asked(live, scope, "When do the deploys happen?", guide.parent)
-    derived = proposed(live, scope, "Nobody deploys on Thursday.", found["memory_id"])
+    derived = proposed(live, scope, "Thursday has no deploys.", found["memory_id"])
     assert "derived from a retracted memory" not in live.desk.browser.get(f"/review/{derived}").text
     with Submitter(live.url, live.token) as client, client.mirror(guide.parent / "copy", [scope]) as mirror:
         mirror.update()

@@ -32,7 +32,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "/v1/audit/proof/inclusion": ({"sequence": "first", "leaf": "1"}, ["/", "/sequence"]),
     "/v1/audit/proof/consistency": ({"old_size": "-1", "new_size": "2"}, ["/", "/old_size"]),
 }
-"""Parameters and the pointers of the reasons, by path; a `?` tells two rows of one path apart."""
+"""Parameters and the pointers of the reasons, by path; a `?` marks a second row of a path."""
 
 
 @pytest.fixture(scope="module")
