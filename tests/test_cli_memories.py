@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from antechamber.cli import main
 from antechamber.client import Submitter, delivery, retry
 from antechamber.settings import Location
-from support import HANG_SECONDS, Desk, database, free_port, serving, until, where, write_policies
+from support import HANG_SECONDS, Desk, database, event, free_port, serving, until, where, write_policies
 
 POLICIES = """
 [[producer]]
@@ -98,11 +98,11 @@ class Live:
         return page.items
 
     def retract(self, memory_id: str) -> None:
-        """Retract a memory by the page of its proposal."""
-        page = self.desk.browser.get(f"/memories/{memory_id}").text
-        proposal = re.search(r'href="/review/([0-9a-f-]{36})', page)
-        assert proposal
-        assert self.desk.decide(proposal[1], "retract", reason_code="wrong").status_code == 303
+        """Retract a memory on the page of its proposal."""
+        query = "SELECT p.proposal_id FROM proposals AS p JOIN memories AS m ON m.proposal = p.id WHERE m.memory_id = "
+        with database(self.location) as raw:
+            ((proposal,),) = raw.execute(f"{query} '{memory_id}'").fetchall()
+        assert self.desk.decide(proposal, "retract", reason_code="wrong").status_code == 303
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def last(done: Result, status: int = 0) -> str:
 
 
 def test_a_guide_becomes_memory_and_comes_back(live: Live, guide: Path, scope: str) -> None:
-    """A guide is found over MCP once it is approved; a retraction reaches search, mirror and file."""
+    """A guide is found over MCP once it is approved; a retraction reaches search, mirror, file and what is derived."""
     assert last(imported(live, guide, scope, "--producer", "repo:apollo")) == "3 proposals, 0 unchanged"
     assert last(imported(live, guide, scope)) == "0 proposals, 3 unchanged"
     live.approve(scope)
@@ -162,17 +162,32 @@ def test_a_guide_becomes_memory_and_comes_back(live: Live, guide: Path, scope: s
     assert guide.read_text().startswith(GUIDE)
     assert last(imported(live, guide, scope)) == "0 proposals, 6 unchanged"
     (found,) = asked(live, scope, "When do the deploys happen?", guide.parent)
+    derived = proposed(live, scope, "Thursday has no deploys.", found["memory_id"])
+    assert "derived from a retracted memory" not in live.desk.browser.get(f"/review/{derived}").text
     with Submitter(live.url, live.token) as client, client.mirror(guide.parent / "copy", [scope]) as mirror:
         mirror.update()
         assert len(mirror.memories()) == 3
         live.retract(found["memory_id"])
         mirror.update()
         assert found["content"] not in {one.content for one in mirror.memories()}
+    assert "derived from a retracted memory" in live.desk.browser.get(f"/review/{derived}").text
     assert exported(live, guide, scope, "--check").exit_code == 1
     assert exported(live, guide, scope).exit_code == 0
     assert found["memory_id"] not in guide.read_text()
     assert exported(live, guide, scope).stdout == f"{guide}: unchanged\n"
     assert asked(live, scope, "When do the deploys happen?", guide.parent) == []
+
+
+def proposed(live: Live, scope: str, content: str, source: str) -> str:
+    """Submit an event that was derived from a memory, and return its proposal."""
+    members = {"producer_identity": "repo:apollo", "scope_id": scope.partition(":")[2], "derived_from": [source]}
+    sent = {"authorization": f"Bearer {live.token}"}
+    answer = httpx.post(
+        f"{live.url}/v1/submissions", json=event(content, **members), headers=sent, timeout=HANG_SECONDS
+    )
+    assert answer.status_code == 201
+    proposal: str = answer.json()["proposal_id"]
+    return proposal
 
 
 def asked(live: Live, scope: str, question: str, folder: Path) -> list[dict[str, Any]]:

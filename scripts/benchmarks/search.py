@@ -4,24 +4,29 @@ Quality is measured on the half of the questions that was unseen while the ranki
 comparison: recall@5 (an answer is among the first five), MRR (mean of 1 / rank of the first answer) and how many of the
 questions without an answer return nothing. `all words` is the search that the desk has, newest first.
 
-Speed is measured in one scope and in many of a thousand memories each, on a generated store: texts of 8 to 45 words
-from a vocabulary by Zipf's law, questions of two to six words, a fifth of them with a typing error. Times are CPU times
-of one thread.
+Speed is measured on both engines, with 100,000 memories in one scope and a million in a thousand scopes, on a generated
+store: texts of 8 to 34 words from a vocabulary by Zipf's law, questions of two to six words, a fifth of them with a
+typing error. A hundred scopes have texts of their own, which the other scopes repeat. Times are CPU times,
+those of PostgreSQL's processes included (from Linux's schedstat), so that other work of the machine does not count.
 
-Similar memories, which the page of a proposal shows, are measured in the largest scope: texts that differ from a memory
-by one to three words changed, left out or misspelled, and how often that memory is among the ten found.
+Similar memories, which the page of a proposal shows, are measured in the largest scope on SQLite: texts that differ
+from a memory by one to three words changed, left out or misspelled, and how often that memory is among the ten found.
 """
 
 import itertools
 import json
+import os
 import random
+import shutil
 import time
 from bisect import bisect
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import quantiles
 from typing import Any, Final, NamedTuple
+
+import psycopg
 
 from antechamber.app import open_store
 from antechamber.core.ports.store import Rows
@@ -30,11 +35,11 @@ from antechamber.flows.answer_question import answer_question
 from antechamber.flows.similar_memories import find_alike
 from antechamber.settings import Location
 from benchmarks.rounds import Tell
-from lib.processes import workplace
+from lib.processes import Postgres, postgres, workplace
 from lib.search_set import LabelledSet, load
-from lib.search_store import fill
+from lib.search_store import fill, index_words
 
-SIZES: Final = ((100_000, 1), (200_000, 200))
+SIZES: Final = ((100_000, 1), (1_000_000, 1_000))
 """Memories and scopes."""
 QUICK: Final = ((10_000, 1), (20_000, 20))
 GOALS_MS: Final = {1: 50}
@@ -45,8 +50,12 @@ _ALIKE_GOAL_MS: Final = 50
 _LEAST_ALIKE: Final = 0.95
 """Share of near duplicates of which the memory has to be found."""
 _ASKED: Final = 400
+_WARM: Final = 20
+"""Questions before the first that counts."""
 _FIRST: Final = 5
 _VOCABULARY: Final = 60_000
+_TEXTS: Final = 100
+"""Scopes with texts of their own."""
 _SCOPE: Final = [("project", "apollo")]
 _ONE_SCOPE: Final = ("project", "scope-0")
 Answers = Callable[[Rows, str], list[int]]
@@ -67,18 +76,19 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
     labelled_memories = halves["seen"].memories
     lines: list[dict[str, Any]] = []
     with workplace() as folder:
-        location = fill(folder / "labelled", (("apollo", payload) for payload in labelled_memories.values()))
+        location = Location(data=folder / "labelled")
+        fill(location, {"apollo": list(labelled_memories.values())})
+        index_words(location, list(labelled_memories.values()))
         with closing(open_store(location)) as store, store.read() as tx:
             for name, search in (("all words", _all_words), ("search", _search)):
                 for half, labelled in halves.items():
                     found = _quality(labelled, tx, search)
                     lines.append({"search": name, "half": half, **found._asdict()})
-        for memories, scopes in QUICK if quick else SIZES:
-            tell(f"filling {memories:,} memories in {scopes:,} scopes")
-            lines.append(_speed(folder / f"{memories}", memories, scopes))
-            if scopes == 1:
-                tell(f"looking for near duplicates among {memories:,}")
-                lines.append(_near_duplicates(folder / f"{memories}", memories))
+        with postgres(folder) as server:
+            for engine in ("sqlite", "postgres"):
+                for memories, scopes in QUICK if quick else SIZES:
+                    with _location(folder, engine, server) as location:
+                        lines += _measured(location, engine, memories, scopes, tell)
     _print(lines, as_json=as_json)
     best = lines[3]
     slow = [line for line in lines if line.get("p95_ms", 0) > GOALS_MS.get(line.get("scopes", 0), _GOAL_MS)]
@@ -99,12 +109,13 @@ def _print(lines: list[dict[str, Any]], *, as_json: bool) -> None:
             print(
                 f"{line['search']:<12}{line['half']:<10}{line['recall']:>10.2f}{line['mrr']:>8.2f}{line['silent']:>36.2f}"
             )
-    print(f"\n{'memories':>10}{'scopes':>8}{'p50 ms':>8}{'p95 ms':>8}{'worst ms':>10}{'MB':>8}")
+    print(f"\n{'engine':<10}{'memories':>10}{'scopes':>8}", end="")
+    print(f"{'p50 ms':>8}{'p95 ms':>8}{'worst ms':>10}{'by the clock, p95':>19}{'MB':>8}{'load':>6}")
     for line in lines:
         if "memories" in line:
             print(
-                f"{line['memories']:>10,}{line['scopes']:>8,}{line['p50_ms']:>8.1f}{line['p95_ms']:>8.1f}"
-                f"{line['worst_ms']:>10.1f}{line['mb']:>8.0f}"
+                f"{line['engine']:<10}{line['memories']:>10,}{line['scopes']:>8,}{line['p50_ms']:>8.1f}{line['p95_ms']:>8.1f}"
+                f"{line['worst_ms']:>10.1f}{line['clock_p95_ms']:>19.1f}{line['mb']:>8.0f}{line['load']:>6.1f}"
             )
     _print_alike([line for line in lines if "planted" in line])
 
@@ -163,11 +174,10 @@ class _Texts:
         chance = self._chance
         return [self._words[bisect(self._sums, chance.random() * self._sums[-1])] for _ in range(number)]
 
-    def memories(self, number: int, scopes: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield scope ids and payloads."""
-        for position in range(number):
-            content = " ".join(self.words(self._chance.randint(8, 45)))
-            yield f"scope-{position % scopes}", {"kind": "fact", "content": content}
+    def payloads(self, number: int) -> list[dict[str, Any]]:
+        """Return the payloads of this many memories."""
+        lengths = (self._chance.randint(8, 34) for _ in range(number))
+        return [{"kind": "fact", "content": " ".join(self.words(length))} for length in lengths]
 
     def question(self) -> str:
         """Return a question of two to six words, a fifth of them with a typing error."""
@@ -177,35 +187,92 @@ class _Texts:
         return " ".join(words)
 
 
-def _speed(folder: Path, memories: int, scopes: int) -> dict[str, Any]:
-    texts = _Texts()
-    location = fill(folder, texts.memories(memories, scopes))
-    taken = []
+@contextmanager
+def _location(folder: Path, engine: str, server: Postgres) -> Iterator[Location]:
+    """Yield an empty location and remove it afterwards."""
+    url = server.empty() if engine == "postgres" else None
+    # The log of the filling need not be kept.
+    server.run("ALTER SYSTEM SET max_wal_size = '128MB'")
+    server.run("SELECT pg_reload_conf()")
+    try:
+        yield Location(data=folder / "large", database_url=url)
+    finally:
+        shutil.rmtree(folder / "large", ignore_errors=True)
+        if url is not None:
+            server.drop(url)
+
+
+def _measured(location: Location, engine: str, memories: int, scopes: int, tell: Tell) -> list[dict[str, Any]]:
+    """Fill a location with memories and measure questions, and on SQLite near duplicates in one scope."""
+    texts, begun = _Texts(), time.monotonic()
+    own = [texts.payloads(memories // scopes) for _ in range(min(scopes, _TEXTS))]
+    fill(location, {f"scope-{number}": own[number % len(own)] for number in range(scopes)})
+    tell(f"{engine}: {memories:,} memories in {scopes:,} scopes after {time.monotonic() - begun:.0f} s")
+    lines = [{"engine": engine, "memories": memories, "scopes": scopes, **_speed(location, texts, scopes)}]
+    tell(json.dumps(lines[0]))
+    if engine == "sqlite" and scopes == 1:
+        tell(f"looking for near duplicates among {memories:,}")
+        lines.append(_near_duplicates(location, memories))
+    return lines
+
+
+def _speed(location: Location, texts: _Texts, scopes: int) -> dict[str, Any]:
+    """Ask questions of two to six words in one scope after another, and read the items found."""
+    taken, waited, processes = list[float](), list[float](), list[int]()
     with closing(open_store(location)) as store:
-        for number in range(_ASKED):
+        for number in range(-_WARM, _ASKED):
+            if number == 0:
+                processes = _backends(location)
             question, scope = texts.question(), [("project", f"scope-{number % scopes}")]
-            begun = time.thread_time()
+            begun, start = _used(processes) if number >= 0 else 0.0, time.monotonic()
             with store.read() as tx:
                 hits = answer_question(tx, scope, question, every_word=False, after=None, number=50)
                 tx.memories.items([hit.id for hit in hits])
-            taken.append((time.thread_time() - begun) * 1000)
+            if number >= 0:
+                waited.append((time.monotonic() - start) * 1000)
+                taken.append((_used(processes) - begun) * 1000)
     cuts = quantiles(taken, n=20)
-    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6
     return {
-        "memories": memories,
-        "scopes": scopes,
         "p50_ms": cuts[9],
         "p95_ms": cuts[18],
         "worst_ms": max(taken),
-        "mb": size,
+        "clock_p95_ms": quantiles(waited, n=20)[18],
+        "mb": _size(location) / 1e6,
+        "load": os.getloadavg()[0],
     }
 
 
-def _near_duplicates(folder: Path, memories: int) -> dict[str, Any]:
+def _backends(location: Location) -> list[int]:
+    """Return the processes of PostgreSQL that serve the store; none on SQLite."""
+    if location.database_url is None:
+        return []
+    with psycopg.connect(location.database_url) as connection:
+        rows = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return [int(pid) for (pid,) in rows.fetchall()]
+
+
+def _used(processes: list[int]) -> float:
+    """Return the CPU seconds of this thread and of other processes."""
+    there = sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in processes)
+    return time.thread_time() + there / 1e9
+
+
+def _size(location: Location) -> int:
+    """Return the bytes of a store on disk."""
+    if location.database_url is None:
+        return sum(file.stat().st_size for file in location.data.iterdir() if file.is_file())
+    with psycopg.connect(location.database_url) as connection:
+        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _near_duplicates(location: Location, memories: int) -> dict[str, Any]:
     """Measure how often a memory is among the ten most similar ones of a text that is nearly the same."""
     chance = random.Random(2)  # noqa: S311 -- reproducible
     taken, found = [], 0
-    with closing(open_store(Location(data=folder))) as store, store.read() as tx:
+    with closing(open_store(location)) as store, store.read() as tx:
         for number in sorted(chance.sample(range(1, memories + 1), _ASKED)):
             [memory] = tx.review.memories_near([number])
             payload = {"kind": "fact", "content": _edit(memory.payload["content"], chance)}

@@ -1,16 +1,17 @@
 """Kill the service and a mirror of its change feed; count differences and texts that ended and are still in a file.
 
-A mirror in a process of its own follows two scopes, while agents submit and a curator approves, supersedes, retracts,
-expires and undoes, evidence grows and texts are erased. In turn the service and the mirror are killed at random moments
-(kill -9; with --engine postgres two processes serve one database, and its backends are killed too). After some kills
-everything pauses until the mirror is up to date; then it must equal GET /v1/memories in every member, and no file of
-the mirror may hold a text that is not a memory.
+A mirror in a process of its own follows two scopes, while agents submit and curators approve, edit, supersede, retract,
+expire and undo, evidence grows and texts are erased. In turn the service and the mirror are killed at random moments
+(kill -9; with --engine postgres two processes serve one database, and its backends are killed too); every second kill
+of the mirror waits until it writes to its file. After some kills everything pauses until the mirror is up to date; then
+it must equal GET /v1/memories in every member, its file must be whole, and none of its files may hold a text that is
+not part of a memory.
 
 In the end nothing is killed, and the seconds from a decision's answer until its text is gone from the mirror are
 measured, and from an erasure until a reader who waits has it.
 
-Status 1 says that something differed or remained, that a text took longer than two seconds to go, or that too little
-was tried.
+Status 1 says that something differed or remained, that a file broke or a mirror ended by itself, that a text took
+longer than two seconds to go, or that too little was tried.
 """
 
 import contextlib
@@ -36,12 +37,20 @@ from lib.processes import end, workplace
 from proofs import closing
 from proofs.crash import field_of
 from proofs.crash_fields import Field
-from proofs.mirror_world import POLICY, SCOPES, World, follower
+from proofs.mirror_world import POLICY, SCOPES, SCOPES_POLICY, World, follower
 
 KILLS: Final = {"sqlite": 500, "postgres": 500}
 QUICK: Final = {"sqlite": 10, "postgres": 10}
 ENGINES: Final = tuple(KILLS)
-LEAST: Final = {"kills of the service": 5, "kills of the mirror": 5, "admit": 4, "retract": 1, "comparisons": 2}
+LEAST: Final = {
+    "kills of the service": 5,
+    "kills of the mirror": 5,
+    "admit": 4,
+    "edit": 1,
+    "supersede": 1,
+    "retract": 1,
+    "comparisons": 2,
+}
 """Minimum counts of the quick form; the full form needs as many times more as it kills more often."""
 ARRIVES_WITHIN: Final = 2.0
 """Seconds within which a retraction or erasure arrives."""
@@ -51,6 +60,8 @@ CURATORS: Final = ("cora", "carl", "cleo")
 _CATCH_UP_SECONDS: Final = 60.0
 _SABOTAGED_SECONDS: Final = 5.0
 _COMPARE_EVERY: Final = 5
+_WRITES_WITHIN: Final = 1.0
+"""Seconds in which a mirror that is about to be killed may begin to write."""
 
 
 class Scene:
@@ -59,13 +70,24 @@ class Scene:
     def __init__(self, folder: Path, field: Field) -> None:
         """Start the mirror and the work of agents and curator."""
         self.field = field
+        (field.application.policies / "scopes.toml").write_text(SCOPES_POLICY)
         (field.application.policies / "producers.toml").write_text(POLICY)
+        self._until_granted()
         self.file = folder / "memories.mirror"
         self._chance = random.Random("kills")  # noqa: S311 -- no secret
         self._mirror = self._start()
         self.worlds = [World(field.application, field.ports, curator) for curator in CURATORS]
         self.numbers: dict[str, int] = dict.fromkeys(
-            ("kills of the service", "kills of the mirror", "comparisons", "differences", "remains"), 0
+            (
+                "kills of the service",
+                "kills of the mirror",
+                "kills in a transaction",
+                "comparisons",
+                "differences",
+                "remains",
+                "ended_alone",
+            ),
+            0,
         )
         self.ended: set[str] = set()
         self.memories = 0
@@ -74,13 +96,31 @@ class Scene:
         port = self._chance.choice(self.field.ports)
         return follower(str(self.file), port, self.field.application.token, dict(os.environ))
 
+    def _until_granted(self) -> None:
+        """Wait until each process has the policy: a mirror that is refused ends."""
+        headers = {"authorization": f"Bearer {self.field.application.token}"}
+        for port in self.field.ports:
+            url = f"http://127.0.0.1:{port}/v1/memories"
+            while httpx.get(url, params={"scope": SCOPES}, headers=headers, timeout=15).status_code != 200:  # noqa: PLR2004
+                time.sleep(0.05)
+
+    def _kill_mirror(self, *, writing: bool) -> None:
+        """Kill the mirror and start it again; if asked to, wait a moment until it writes."""
+        journal = self.file.with_name(f"{self.file.name}-journal")
+        deadline = time.monotonic() + _WRITES_WITHIN
+        while writing and not _size(journal) and time.monotonic() < deadline:
+            pass
+        self.numbers["ended_alone"] += self._mirror.poll() is not None
+        self._mirror.kill()
+        self._mirror.wait()
+        self.numbers["kills in a transaction"] += _size(journal) > 0
+        self._mirror = self._start()
+
     def kill(self, number: int) -> None:
         """Kill the service or the mirror, in turn."""
         if number % 2:
             self.numbers["kills of the mirror"] += 1
-            self._mirror.kill()
-            self._mirror.wait()
-            self._mirror = self._start()
+            self._kill_mirror(writing=number % 4 == 1)
         else:
             self.numbers["kills of the service"] += 1
             blows = list(self.field.blows().values())
@@ -117,14 +157,20 @@ class Scene:
         while (held := self.held()) != expected and time.monotonic() < deadline:
             time.sleep(0.05)
         different = {name for name in expected.keys() | held.keys() if expected.get(name) != held.get(name)}
-        texts = " ".join(item["content"] for item in expected.values())
-        submitted = {canary for world in self.worlds for canary in world.texts.values()}
-        ended = {canary for canary in submitted if canary not in texts}
+        texts = msgspec.json.encode(expected).decode()
+        ended = {canary for world in self.worlds for canary in world.canaries if canary not in texts}
         self.ended |= ended
         self.memories = len(expected)
         self.numbers["comparisons"] += 1
         self.numbers["differences"] += len(different)
         self.numbers["remains"] += len(self.remaining(ended))
+        self.numbers["ended_alone"] += self._mirror.poll() is not None
+
+    def broken(self) -> list[str]:
+        """Return what SQLite finds broken in the mirror's file."""
+        with contextlib.closing(sqlite3.connect(self.file, timeout=30)) as mirror:
+            found = [str(row[0]) for row in mirror.execute("PRAGMA integrity_check")]
+        return [text for text in found if text != "ok"]
 
     def resume(self) -> None:
         """Let agents and curators work until the next comparison."""
@@ -195,10 +241,20 @@ class Scene:
         end(self._mirror)
 
 
+def _size(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if there is none."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def fight(scene: Scene, kills: int) -> None:
     """Kill at random moments, and compare now and then."""
     chance = random.Random(kills)  # noqa: S311 -- no secret
     for world in scene.worlds:
+        for kind in ("admit", "edit", "supersede"):
+            world.act(kind)
         world.start()
     for number in range(kills):
         scene.resume()
@@ -216,13 +272,16 @@ def fight(scene: Scene, kills: int) -> None:
 
 def show(numbers: dict[str, Any]) -> None:
     """Print the final counts."""
-    for name in ("kills of the service", "kills of the mirror", "comparisons", "memories", "ended"):
+    for name in ("kills of the service", "kills of the mirror", "kills in a transaction", "comparisons"):
+        print(f"{name:<24}{numbers[name]:>8,}")
+    for name in ("memories", "ended"):
         print(f"{name:<24}{numbers[name]:>8,}")
     print("changes: " + ", ".join(f"{number:,} times {kind}" for kind, number in sorted(numbers["changes"].items())))
     print(f"differences: {numbers['differences']}, ended texts in the mirror's files: {numbers['remains']}")
     print(f"a retraction is gone after at most {numbers['retraction_s']} s, ", end="")
     print(f"an erasure arrives after at most {numbers['erasure_s']} s")
-    print(f"found broken in the files: {numbers['broken_files']}; {numbers['seconds']} s in all")
+    print(f"found broken in the files: {numbers['broken_files']}, ", end="")
+    print(f"mirrors that ended by themselves: {numbers['ended_alone']}; {numbers['seconds']} s in all")
 
 
 def brief(numbers: closing.Numbers) -> str:
@@ -252,14 +311,15 @@ def command(engine: str, kills: int | None, form: closing.Form) -> None:
                 scene.compare()
                 scene.sabotage()
             scene.compare(_SABOTAGED_SECONDS if form.sabotage else _CATCH_UP_SECONDS)
+            broken = scene.broken()
         finally:
             scene.close()
         numbers: dict[str, Any] = scene.numbers | times
         changes = sum((world.done for world in scene.worlds), Counter[str]())
         numbers |= {"changes": dict(changes), "memories": scene.memories, "ended": len(scene.ended)}
-        numbers |= {"broken_files": len(field.check()), "seconds": round(time.monotonic() - start)}
+        numbers |= {"broken_files": len(field.check()) + len(broken), "seconds": round(time.monotonic() - start)}
     scale = form.scale(KILLS[engine] // QUICK[engine], by_hand=kills is not None)
     numbers["too_little"] = closing.too_little(numbers | numbers["changes"], LEAST, scale)
     late = max(times.values()) > ARRIVES_WITHIN
-    wrong = numbers["differences"] + numbers["remains"] + numbers["broken_files"]
+    wrong = sum(numbers[name] for name in ("differences", "remains", "broken_files", "ended_alone"))
     closing.finish(numbers, form, show, good=not wrong and not late)

@@ -30,10 +30,23 @@ read = ["project:bench", "project:rig"]
     for identity, owner in ((PRODUCER, "keeper"), (WITNESS, "other"))
 )
 """Two producers of different owners, so that the second one's submissions are evidence."""
+SCOPES_POLICY: Final = "[defaults]\nself_edit = true\n"
+"""An edit admits its text at once, without a second curator."""
 _UNDOES: Final = re.compile(r'name="undoes" value="([^"]*)"')
 _TRIES: Final = 400
 _PAUSE: Final = 0.05
-_SHARES: Final = {"admit": 50, "supersede": 10, "retract": 18, "expire": 6, "undo": 8, "evidence": 5, "erase": 3}
+_SHARES: Final = {
+    "admit": 42,
+    "edit": 8,
+    "supersede": 10,
+    "retract": 18,
+    "expire": 6,
+    "undo": 8,
+    "evidence": 5,
+    "erase": 3,
+}
+_BEGIN: Final = {"admit": "approve", "edit": "edit", "supersede": "supersede"}
+"""Kinds of change that admit a new event, and their decisions."""
 
 
 class World(threading.Thread):
@@ -48,7 +61,9 @@ class World(threading.Thread):
         self._browser = Browser(ports, self._chance.randrange)
         self._browser.sign_in(application.add_curator(curator))
         self.texts: dict[str, str] = {}
-        """Canaries of all texts that were submitted, by their proposals."""
+        """Canaries of the texts that were submitted or, after an edit, admitted; by their proposals."""
+        self.canaries: set[str] = set()
+        """Canaries of all texts and places that were ever written."""
         self._events: dict[str, dict[str, Any]] = {}
         self._active: list[str] = []
         self._ended: list[str] = []
@@ -80,9 +95,9 @@ class World(threading.Thread):
     def act(self, kind: str) -> str | None:
         """Make one change of a kind, if there is a memory for it; return its proposal if it was made."""
         proposal: str | None
-        if kind in {"admit", "supersede"}:
+        if kind in _BEGIN:
             proposal = self._submit()
-            made = bool(proposal) and self._decide(proposal or "", "approve" if kind == "admit" else kind)
+            made = bool(proposal) and self._decide(proposal or "", _BEGIN[kind])
         elif kind == "evidence":
             proposal = self._choice(self._active)
             made = bool(proposal) and self._post(self._events[proposal or ""], WITNESS) is not None
@@ -103,7 +118,7 @@ class World(threading.Thread):
         return None
 
     def _note(self, kind: str, proposal: str) -> None:
-        if kind in {"admit", "supersede"}:
+        if kind in _BEGIN:
             self._active.append(proposal)
         elif kind in {"retract", "expire"}:
             self._active.remove(proposal)
@@ -117,13 +132,18 @@ class World(threading.Thread):
     def _choice(self, some: list[str]) -> str | None:
         return self._chance.choice(some) if some else None
 
-    def _submit(self) -> str | None:
+    def _canary(self) -> str:
         canary = f"canary-{self._chance.getrandbits(64):016x}"
+        self.canaries.add(canary)
+        return canary
+
+    def _submit(self) -> str | None:
+        canary, place = self._canary(), self._canary()
         event: dict[str, Any] = {
             "submission_scope": "project",
             "scope_id": self._chance.choice(SCOPES).partition(":")[2],
             "payload": {"kind": "fact", "content": f"{canary} " * self._chance.choice((1, 1, 3, 40, 400))},
-            "source_span": {"uri": f"repo://rig/{canary}"},
+            "source_span": {"uri": f"repo://rig/{place}"},
         }
         event["source_event_hash"] = hash_event(event)
         answer = self._post(event, PRODUCER)
@@ -159,9 +179,13 @@ class World(threading.Thread):
             if not form:
                 form = self._form(proposal, kind)
             page = self._browser.post(f"/review/{proposal}/{kind}", form) if form else None
-            if page is not None and page[0] < 500:  # noqa: PLR2004 -- not unavailable
+            if page is not None and page[0] == 200 and "resulting_hash" not in form:  # noqa: PLR2004 -- a page
+                # The page that shows the difference of an edit, which the next round confirms.
+                form |= fields_of(page[2])
+            elif page is not None and page[0] < 500:  # noqa: PLR2004 -- not unavailable
                 return page[0] == FOUND
-            time.sleep(_PAUSE)
+            else:
+                time.sleep(_PAUSE)
         return False
 
     def _form(self, proposal: str, kind: str) -> dict[str, str]:
@@ -174,6 +198,9 @@ class World(threading.Thread):
             form |= {"undoes": found[1]} if (found := _UNDOES.search(page[2])) else {}
         if kind == "supersede":
             form |= {"target": self._some_memory(proposal)}
+        if kind == "edit":
+            self.texts[proposal] = self._canary()
+            form |= {"content": f"{self.texts[proposal]} instead"}
         return form
 
     def _some_memory(self, proposal: str) -> str:

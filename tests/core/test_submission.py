@@ -21,7 +21,7 @@ from antechamber.core.admission.submission import (
     read_event,
     read_key_header,
 )
-from antechamber.core.contract import MAX_BODY, SCOPES
+from antechamber.core.contract import MAX_BODY, SCOPES, Reason
 from antechamber.core.errors import RequestRefusedError
 from antechamber.core.times import format_age, format_minute, format_time, parse_time, start_of_day
 from support import event
@@ -245,6 +245,94 @@ def test_all_unknown_and_missing_members_are_named_at_once() -> None:
         ("malformed", "/submission_scope"),
         ("malformed", "/scope_id"),
         ("malformed", "/payload/content"),
+        ("malformed", "/source_span"),
+        ("hash-missing", "/source_event_hash"),
+    ]
+
+
+def test_a_refusal_lists_every_mistake_of_every_kind() -> None:
+    """Key, members, profile, types, grammar, normal form, time, ids and hash are named together, each place once."""
+    body = event(
+        payload={"kind": "No Kind", "content": " \n", "tags": ["a b"], "attributes": {"rate": 0.5}, "extra": 1},
+        source_span={"uri": "", "start": 0, "end": None, "revision": 7},
+        idempotency_key="no key",
+        producer_identity="release-bot",
+        submission_scope="team",
+        scope_id="-",
+        source_event_hash="blake3:0",
+    )
+    body |= {"observed_at": "today", "derived_from": ["-"], "visibility": "hidden", "supersedes": 1}
+    assert [(reason.code, reason.pointer) for reason in refusal(msgspec.json.encode(body)).reasons] == [
+        ("key-invalid", "/idempotency_key"),
+        ("unknown-member", "/payload/extra"),
+        ("out-of-profile", "/payload/attributes/rate"),
+        ("out-of-profile", "/source_span/end"),
+        ("malformed", "/submission_scope"),
+        ("malformed", "/visibility"),
+        ("malformed", "/supersedes"),
+        ("malformed", "/source_span/revision"),
+        ("malformed", "/producer_identity"),
+        ("malformed", "/scope_id"),
+        ("malformed", "/source_span/start"),
+        ("malformed", "/payload/content"),
+        ("malformed", "/payload/kind"),
+        ("malformed", "/payload/tags"),
+        ("malformed", "/source_span/uri"),
+        ("malformed", "/observed_at"),
+        ("malformed", "/derived_from"),
+        ("malformed", "/source_event_hash"),
+    ]
+
+
+def test_each_wrong_item_of_an_array_has_its_own_place() -> None:
+    """Items that are no strings are named one by one."""
+    body = event(derived_from=[2])
+    body["payload"]["tags"] = ["a", 1, True]
+    assert [reason.pointer for reason in refusal(msgspec.json.encode(body)).reasons] == [
+        "/derived_from/0",
+        "/payload/tags/1",
+        "/payload/tags/2",
+    ]
+
+
+def test_a_wrong_hash_is_named_beside_other_mistakes_if_the_event_has_one() -> None:
+    """The hash of a sound event is compared, whatever else is wrong; that of an event to be mended is not."""
+    wrong = {"scope_id": "-", "source_event_hash": "blake3:" + "0" * 64}
+    beside = refusal(msgspec.json.encode(event(**wrong)))
+    assert [reason.code for reason in beside.reasons] == ["malformed", "hash-mismatch"]
+    unsound = refusal(msgspec.json.encode(event(payload={"kind": "fact", "content": ""}, **wrong)))
+    assert [reason.pointer for reason in unsound.reasons] == ["/scope_id", "/payload/content"]
+
+
+def test_a_refusal_lists_twenty_mistakes_at_most() -> None:
+    """A list that is full says nothing of the hash, because it may lack what is wrong with the event."""
+    unknown = {f"unknown{letter}": 1 for letter in "abcdefghijklmnopqrstuvwxyz"}
+    reasons = refusal(msgspec.json.encode(event() | unknown | {"payload": {"kind": 1, "content": "x"}})).reasons
+    assert [reason.code for reason in reasons] == ["unknown-member"] * 20
+
+
+def test_a_wrong_header_is_named_beside_the_mistakes_of_the_body() -> None:
+    """What is wrong with the header Idempotency-Key comes first, also where the body cannot be read."""
+    header = [Reason(code="key-invalid", message="no key")]
+    for raw, codes in (
+        (changed("/scope_id", "-"), ["malformed"]),
+        (b"[]", ["malformed"]),
+        (b'{"a":1,"a":1}', ["duplicate-member"]),
+        (changed("/idempotency_key", GONE), []),
+    ):
+        with pytest.raises(RequestRefusedError) as caught:
+            read_draft(raw, header_reasons=header)
+        assert [reason.code for reason in caught.value.reasons] == ["key-invalid", *codes]
+
+
+def test_a_pointer_ends_before_a_private_name() -> None:
+    """A value outside the profile is named by its place, up to the first private name on the way."""
+    attributes = {"rate": {"ada@example.org": 0.5, "plain": 0.5}}
+    reasons = refusal(changed("/payload/attributes", attributes)).reasons
+    assert [reason.pointer for reason in reasons] == [
+        "/payload/attributes/rate",
+        "/payload/attributes/rate",
+        "/payload/attributes/rate/plain",
     ]
 
 

@@ -64,6 +64,8 @@ PRODUCER_KINDS: Final = ("worker", "tool", "repo", "service")
 PRODUCER_PATTERN: Final = rf"(?:{'|'.join(PRODUCER_KINDS)}):{NAME_PATTERN}"
 HASH_PATTERN: Final = r"blake3:[0-9a-f]{64}"
 KIND_PATTERN: Final = r"[a-z][a-z0-9_-]{0,63}"
+KIND_AS_SENT: Final = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
+"""A kind before normalization, which makes A-Z small."""
 MEMBER_PATTERN: Final = r"[a-z][a-z0-9_]*"
 
 KEY: Final = re.compile(KEY_PATTERN)
@@ -94,7 +96,14 @@ MAX_INTEGER: Final = 2**53 - 1
 class Payload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The candidate memory itself."""
 
-    kind: Annotated[str, Meta(description="What sort of memory this is.", examples=["procedure"])]
+    kind: Annotated[
+        str,
+        Meta(
+            description="What sort of memory this is.",
+            examples=["procedure"],
+            extra_json_schema={"pattern": f"^{KIND_AS_SENT}$"},
+        ),
+    ]
     content: Annotated[str, Meta(description="The text to remember; not blank.", extra_json_schema={"minLength": 1})]
     tags: (
         Annotated[

@@ -1,6 +1,7 @@
 """The errors that cross the borders of layers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from antechamber.core.contract import Code, Reason
 
@@ -31,6 +32,22 @@ class RequestRefusedError(AntechamberError):
 def refuse(code: Code, message: str, pointer: str | None = None) -> RequestRefusedError:
     """Return a refusal with a single reason."""
     return RequestRefusedError([Reason(code=code, message=message, pointer=pointer)])
+
+
+def read_all(*steps: Callable[[], Any]) -> tuple[Any, ...]:
+    """Return the results of steps that read parts of one request.
+
+    Raises RequestRefusedError with the reasons of all steps that refuse, each reason once.
+    """
+    results, reasons = list[Any](), list[Reason]()
+    for step in steps:
+        try:
+            results.append(step())
+        except RequestRefusedError as error:
+            reasons += [reason for reason in error.reasons if reason not in reasons]
+    if reasons:
+        raise RequestRefusedError(reasons)
+    return tuple(results)
 
 
 class BusyError(AntechamberError):

@@ -197,12 +197,12 @@ class Admission:
             self.check_rate(bearer)
             if bearer.role != "producer":
                 raise refuse("producer-mismatch", "only the token of a producer may submit")
-            header_key = read_key_header(key_header)
-            submission = read_fast(raw, header_key)
+            header_key, header_reasons = _read_header(key_header)
+            submission = None if header_reasons else read_fast(raw, header_key)
             if submission is not None:
                 self._check_producer(submission.producer_identity, bearer)
                 return submission
-            draft = read_draft(raw, header_key, gate.is_private_name)
+            draft = read_draft(raw, header_key, gate.is_private_name, header_reasons)
             self._check_producer(draft.body["producer_identity"], bearer)
             return read_event(draft)
         except RequestRefusedError as error:
@@ -341,6 +341,14 @@ class Admission:
             self._store.write(lambda tx: tx.admission.count_replays(counted)).result()
         except AntechamberError:
             self._tally.add(counted)
+
+
+def _read_header(key_header: list[str]) -> tuple[str | None, list[Reason]]:
+    """Return the key of the header Idempotency-Key, or what is wrong with it."""
+    try:
+        return read_key_header(key_header), []
+    except RequestRefusedError as error:
+        return None, error.reasons
 
 
 def _kind_of(write: AdmissionWrite) -> str:

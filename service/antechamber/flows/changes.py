@@ -1,17 +1,18 @@
 """Read the change feed: what was admitted and what ended in some scopes, in commit order."""
 
+from functools import partial
 from itertools import accumulate
 from typing import Final
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.change_cursor import ChangeCursor, check_of, read_cursor
 from antechamber.core.contract import MAX_CHANGES, MAX_WAIT, ChangeItem, ChangePage, MemoryItem
-from antechamber.core.errors import refuse
+from antechamber.core.errors import read_all, refuse
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.rows.memories import FeedRow
 from antechamber.core.times import format_time
 from antechamber.flows.change_watch import ChangeWatch
-from antechamber.flows.recall import Recall, ScopeQuery, memory_item
+from antechamber.flows.recall import Recall, ScopeQuery, check_number, memory_item
 
 DEFAULT_CHANGES: Final = 100
 LATEST: Final = "latest"
@@ -28,6 +29,18 @@ class ChangeQuery(ScopeQuery, frozen=True, kw_only=True):
     wait: int = 0
     """Seconds to wait for a change if there is none."""
 
+    def check(self) -> None:
+        """Check the query as far as it can be without the store.
+
+        Raises RequestRefusedError (`malformed`) with every reason.
+        """
+        read_all(
+            self.named_scopes,
+            partial(check_number, "limit", self.limit, 1, MAX_CHANGES),
+            partial(check_number, "wait", self.wait, 0, MAX_WAIT),
+            partial(_check_cursor, self.after),
+        )
+
 
 class Changes:
     """Reads pages of the change feed; `watch` wakes the requests that wait for one."""
@@ -42,10 +55,7 @@ class Changes:
 
         Raises RequestRefusedError: `malformed` if a parameter is missing or invalid, `scope-not-granted`.
         """
-        if not 1 <= wanted.limit <= MAX_CHANGES:
-            raise refuse("malformed", f"limit must lie within 1 and {MAX_CHANGES}", "/limit")
-        if not 0 <= wanted.wait <= MAX_WAIT:
-            raise refuse("malformed", f"wait must lie within 0 and {MAX_WAIT} seconds", "/wait")
+        wanted.check()
         with self._store.read() as tx:
             scopes = self.recall.readable_scopes(tx, bearer, wanted)
             cursor = _cursor(tx, wanted.after)
@@ -63,18 +73,27 @@ class Changes:
         return page
 
 
+def _check_cursor(after: str | None) -> ChangeCursor:
+    """Return the cursor that a reader sent; at the beginning and the end it is that of a reader who has nothing.
+
+    Raises RequestRefusedError (`malformed`) if it is none.
+    """
+    cursor = ChangeCursor(0) if after in {None, LATEST} else read_cursor(str(after))
+    if cursor is None:
+        raise refuse("malformed", "after is not the `next` of a page or the `sequence` of a change", "/after")
+    return cursor
+
+
 def _cursor(tx: Rows, after: str | None) -> ChangeCursor:
     """Return the cursor that a reader sent; without one, that of a reader who has nothing.
 
     Raises RequestRefusedError (`malformed`) if it is none, or of another log.
     """
-    if after is None:
-        return ChangeCursor(0)
     if after == LATEST:
         return ChangeCursor(tx.changes.last())
-    cursor = read_cursor(after)
-    if cursor is None:
-        raise refuse("malformed", "after is not the `next` of a page or the `sequence` of a change", "/after")
+    cursor = _check_cursor(after)
+    if after is None:
+        return cursor
     leaf = tx.log.leaf_texts(cursor.sequence, 1)
     if not leaf or cursor.check not in {None, check_of(leaf[0])}:
         raise refuse("malformed", "after is not of this log; read from the beginning, without after", "/after")

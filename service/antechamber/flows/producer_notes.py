@@ -1,6 +1,7 @@
 """Notes of producers: the answers to curators' questions, each under an idempotency key of its own."""
 
 import asyncio
+import contextlib
 from functools import partial
 
 import msgspec
@@ -10,7 +11,7 @@ from antechamber.core.access.callers import Bearer
 from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import read_key_header
 from antechamber.core.contract import Reason
-from antechamber.core.errors import BusyError, NotFoundError, RequestRefusedError, UnavailableError, refuse
+from antechamber.core.errors import BusyError, NotFoundError, RequestRefusedError, UnavailableError, read_all, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import note_outcome
@@ -56,9 +57,10 @@ class ProducerNotes:
             self._admission.check_rate(bearer)
             force = self._policies.current
             _check_bearer(force, bearer)
-            key = _read_key(key_header, force)
-            echo = Echo(idempotency_key=key, producer_identity=bearer.name)
-            said = _Said(submission_id, key, read_note(raw))
+            with contextlib.suppress(RequestRefusedError):
+                echo = Echo(idempotency_key=_read_key(key_header, force), producer_identity=bearer.name)
+            key, text = read_all(partial(_read_key, key_header, force), partial(read_note, raw))
+            said = _Said(submission_id, key, text)
             return await asyncio.wrap_future(self._store.write(partial(self._write, said, bearer)))
         except RequestRefusedError as error:
             return self._refusal(error.reasons, echo)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, cast, get_args
 
 import msgspec
@@ -22,7 +23,7 @@ from antechamber.core.contract import (
     NoteKind,
     ReviewStatus,
 )
-from antechamber.core.errors import NotFoundError, refuse
+from antechamber.core.errors import NotFoundError, read_all, refuse
 from antechamber.core.policy import may_read, name_grants
 from antechamber.core.ports.search import RankedMemory
 from antechamber.core.ports.store import Rows, Store
@@ -66,7 +67,8 @@ class ScopeQuery(Struct, frozen=True, kw_only=True):
         if len(self.scopes) > MAX_SCOPES:
             raise refuse("malformed", f"at most {MAX_SCOPES} scopes are read at a time", "/scope")
         parts = [scope.partition(":") for scope in self.scopes]
-        return list(dict.fromkeys(_scope(kind, scope_id, "/scope", "/scope") for kind, _, scope_id in parts))
+        named = read_all(*(partial(_scope, kind, scope_id, "/scope", "/scope") for kind, _, scope_id in parts))
+        return list(dict.fromkeys(named))
 
 
 class MemoryQuery(ScopeQuery, frozen=True, kw_only=True):
@@ -79,11 +81,27 @@ class MemoryQuery(ScopeQuery, frozen=True, kw_only=True):
 
 
 def _scope(kind: str | None, scope_id: str | None, kind_pointer: str, id_pointer: str) -> tuple[str, str]:
+    read_all(partial(_check_kind, kind, kind_pointer), partial(_check_id, scope_id, id_pointer))
+    return str(kind), str(scope_id).replace("\0", " ")
+
+
+def _check_kind(kind: str | None, pointer: str) -> None:
     if kind not in SCOPES:
-        raise refuse("malformed", "the scope must be one of " + ", ".join(SCOPES), kind_pointer)
+        raise refuse("malformed", "the scope must be one of " + ", ".join(SCOPES), pointer)
+
+
+def _check_id(scope_id: str | None, pointer: str) -> None:
     if not scope_id:
-        raise refuse("malformed", "the id of the scope is missing", id_pointer)
-    return kind, scope_id.replace("\0", " ")
+        raise refuse("malformed", "the id of the scope is missing", pointer)
+
+
+def check_number(name: str, number: int, least: int, most: int) -> None:
+    """Check a parameter of a query; one that is no number counts as -1.
+
+    Raises RequestRefusedError (`malformed`).
+    """
+    if not least <= number <= most:
+        raise refuse("malformed", f"{name} must be a whole number from {least} to {most}", f"/{name}")
 
 
 class Recall:
@@ -186,12 +204,32 @@ def _includes(grants: list[str], grant: str) -> bool:
 
 
 def _check(wanted: MemoryQuery) -> None:
-    if not 1 <= wanted.limit <= MAX_ITEMS:
-        raise refuse("malformed", f"limit must lie within 1 and {MAX_ITEMS}", "/limit")
-    if wanted.match not in get_args(Match):
+    """Check a query as far as it can be without the store.
+
+    Raises RequestRefusedError (`malformed`) with every reason.
+    """
+    read_all(
+        wanted.named_scopes,
+        partial(check_number, "limit", wanted.limit, 1, MAX_ITEMS),
+        partial(_check_match, wanted.match),
+        partial(_check_question, wanted.q),
+        partial(_check_ranked, wanted),
+    )
+
+
+def _check_match(match: str) -> None:
+    if match not in get_args(Match):
         raise refuse("malformed", "match must be any or all", "/match")
-    if len(wanted.q.split()) > MAX_WORDS or len(words_of_question(wanted.q)) > MAX_TERMS:
+
+
+def _check_question(question: str) -> None:
+    if len(question.split()) > MAX_WORDS or len(words_of_question(question)) > MAX_TERMS:
         raise refuse("malformed", f"q may have {MAX_WORDS} words", "/q")
+
+
+def _check_ranked(wanted: MemoryQuery) -> None:
+    if wanted.q.strip() and wanted.after and _RANKED.fullmatch(wanted.after) is None:
+        raise refuse("malformed", "after is not the `next` of a page of answers", "/after")
 
 
 def _best(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> tuple[MemoryPage, list[int]]:
@@ -225,10 +263,8 @@ def _position(tx: Rows, scopes: list[tuple[str, str]], memory_id: str) -> int:
 
 def _ranked_after(tx: Rows, scopes: list[tuple[str, str]], cursor: str) -> RankedMemory:
     """Return the last memory of the page before."""
-    match = _RANKED.fullmatch(cursor)
-    if match is None:
-        raise refuse("malformed", "after is not the `next` of a page of answers", "/after")
-    return RankedMemory(id=_position(tx, scopes, match[2]), score=int(match[1]))
+    score, _, memory_id = cursor.partition(".")
+    return RankedMemory(id=_position(tx, scopes, memory_id), score=int(score))
 
 
 def review_of(stored: StoredReceipt, *, shares: bool) -> ReviewStatus | None:

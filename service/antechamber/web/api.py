@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any, Final
 
 from litestar import Controller, Request, Response, get, post, put, route
+from litestar.datastructures import MultiDict
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
@@ -23,6 +24,13 @@ from antechamber.web.request_body import read_body
 NO_STORE: Final = {"cache-control": "no-store"}
 NDJSON: Final = "application/x-ndjson"
 AgentRequest = Request[Bearer, Any, Any]
+_MAX_DIGITS: Final = 4
+
+
+def read_count(query: MultiDict[Any], name: str, default: int) -> int:
+    """Return a parameter as a number of at most four digits; -1, which no limit allows, if it is something else."""
+    text: str = query.get(name, str(default))
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else -1
 
 
 class Submissions(Controller):
@@ -97,16 +105,13 @@ class Memories(Controller):
     async def recall(self, request: AgentRequest, recall: NamedDependency[Recall]) -> Response[MemoryPage]:
         """Return memories of exactly the named scopes: the best answers to `q`, or the newest."""
         query = request.query_params
-        limit = query.get("limit", str(DEFAULT_ITEMS))
-        if not (limit.isascii() and limit.isdigit() and len(limit) <= 4):  # noqa: PLR2004 -- no huge integers
-            raise refuse("malformed", "limit must be a number from 1 to 200", "/limit")
         wanted = MemoryQuery(
             submission_scope=query.get("submission_scope"),
             scope_id=query.get("scope_id"),
             scopes=query.getall("scope", []),
             q=query.get("q", ""),
             match=query.get("match", "any"),
-            limit=int(limit),
+            limit=read_count(query, "limit", DEFAULT_ITEMS),
             after=query.get("after"),
         )
         page = await thread_pools.run(thread_pools.AGENTS, recall.memories, request.user, wanted)

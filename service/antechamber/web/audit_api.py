@@ -1,7 +1,8 @@
 """Routes for auditors: exports, checkpoints, keys and proofs, which can be verified without this service."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, get_args
 
 import msgspec
@@ -11,8 +12,9 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from antechamber.core.access.callers import Bearer, Caller
-from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition
-from antechamber.core.errors import NotFoundError, refuse
+from antechamber.core.admission.canonical import MAX_REASONS
+from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition, Reason
+from antechamber.core.errors import NotFoundError, RequestRefusedError, read_all, refuse
 from antechamber.core.log.rows import Format
 from antechamber.core.policy import covers
 from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
@@ -68,17 +70,32 @@ def read_submission_filter(query: Any) -> SubmissionFilter:
     return SubmissionFilter(**values | {"disposition": None} if values["disposition"] == _ANY else values)
 
 
+def _read_note_filter(query: Any) -> NoteFilter:
+    return NoteFilter(**_values(query, NoteFilter.__struct_fields__, {"submission_scope": SCOPES}))
+
+
+def _wanted(request: AuditRequest, read: Callable[[Any], Any], names: tuple[str, ...]) -> tuple[Any, Format]:
+    """Return filter and format of an export.
+
+    Raises RequestRefusedError (`malformed`) with everything that is wrong.
+    """
+    only, form = partial(_only, request, "format", *names), partial(_format, request)
+    _, given, wanted = read_all(only, form, partial(read, request.query_params))
+    return wanted, given
+
+
 def _values(query: Any, names: tuple[str, ...], choices: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name in names:
-        value = (query.get(name) or "").replace("\0", "") or None
-        if value is not None and name in {"since", "until"}:
-            values[name] = _time(name, value)
-        elif value is not None and name in choices and value not in choices[name]:
-            raise refuse("malformed", f"{name} must be one of " + ", ".join(choices[name]), f"/{name}")
-        else:
-            values[name] = value
-    return values
+    values = read_all(*(partial(_value, name, query.get(name), choices.get(name)) for name in names))
+    return dict(zip(names, values, strict=True))
+
+
+def _value(name: str, text: str | None, choices: tuple[str, ...] | None) -> Any:
+    value = (text or "").replace("\0", "") or None
+    if value is not None and name in {"since", "until"}:
+        return _time(name, value)
+    if value is not None and choices is not None and value not in choices:
+        raise refuse("malformed", f"{name} must be one of " + ", ".join(choices), f"/{name}")
+    return value
 
 
 def _only(request: AuditRequest, *names: str) -> None:
@@ -86,10 +103,11 @@ def _only(request: AuditRequest, *names: str) -> None:
 
     Raises RequestRefusedError (`malformed`).
     """
-    for name in request.query_params:
-        if name not in names:
-            known = "; known are " + ", ".join(names) if names else ""
-            raise refuse("malformed", f"{name[:80]} is no parameter of this route{known}", "/")
+    known = "; known are " + ", ".join(names) if names else ""
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in names][:MAX_REASONS]
+    if unknown:
+        messages = (f"{name[:80]} is no parameter of this route{known}" for name in unknown)
+        raise RequestRefusedError([Reason(code="malformed", message=message, pointer="/") for message in messages])
 
 
 def _format(request: AuditRequest) -> Format:
@@ -118,6 +136,12 @@ def _number(request: AuditRequest, name: str) -> int | None:
     return int(text)
 
 
+def _only_number(request: AuditRequest, name: str, *others: str) -> int | None:
+    """Parse a number of leaves on a route with these parameters; see _only and _number."""
+    _, number = read_all(partial(_only, request, name, *others), partial(_number, request, name))
+    return None if number is None else int(number)
+
+
 def _stream(chunks: Iterator[bytes], name: str, form: Format) -> Stream:
     headers = NO_STORE | {"content-disposition": f'attachment; filename="{name}.{form}"'}
     return Stream(chunks, media_type=MEDIA_TYPES[form], headers=headers)
@@ -126,9 +150,7 @@ def _stream(chunks: Iterator[bytes], name: str, form: Format) -> Stream:
 @get("/v1/audit/review-records", guards=[needs_auditor], sync_to_thread=True)
 def export_review_records(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export the review records covered by a new checkpoint, which ends the export, as JSONL or CSV."""
-    _only(request, "format", *AuditFilter.__struct_fields__)
-    form = _format(request)
-    wanted = read_filter(request.query_params)
+    wanted, form = _wanted(request, read_filter, AuditFilter.__struct_fields__)
     return _stream(export.review_records(wanted, form, _taker(request)), "review-records", form)
 
 
@@ -143,18 +165,14 @@ def review_record(
 @get("/v1/audit/dispositions", guards=[needs_auditor], sync_to_thread=True)
 def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export the stored dispositions covered by a new checkpoint, which ends the export, as JSONL or CSV."""
-    _only(request, "format", *SubmissionFilter.__struct_fields__)
-    form = _format(request)
-    wanted = read_submission_filter(request.query_params)
+    wanted, form = _wanted(request, read_submission_filter, SubmissionFilter.__struct_fields__)
     return _stream(export.dispositions(wanted, form, _taker(request)), "dispositions", form)
 
 
 @get("/v1/audit/notes", guards=[needs_auditor], sync_to_thread=True)
 def export_notes(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export notes, questions, answers and assignments as the other records, as JSONL or CSV."""
-    _only(request, "format", *NoteFilter.__struct_fields__)
-    form = _format(request)
-    wanted = NoteFilter(**_values(request.query_params, NoteFilter.__struct_fields__, {"submission_scope": SCOPES}))
+    wanted, form = _wanted(request, _read_note_filter, NoteFilter.__struct_fields__)
     return _stream(export.notes(wanted, form, _taker(request)), "notes", form)
 
 
@@ -179,8 +197,7 @@ def checkpoint(
     request: AuditRequest, checkpoints: NamedDependency[Checkpoints], proofs: NamedDependency[LogProofs]
 ) -> Response[str]:
     """Return a signed checkpoint of all changes, or an earlier one by its size."""
-    _only(request, "size")
-    size = _number(request, "size")
+    size = _only_number(request, "size")
     signed = checkpoints.checkpoint() if size is None else proofs.published_checkpoint(size)
     name = "checkpoint" if size is None else f"checkpoint-{size}"
     headers = NO_STORE | {"content-disposition": f'inline; filename="{name}.txt"'}
@@ -198,8 +215,8 @@ def key(proofs: NamedDependency[LogProofs]) -> Response[str]:
 @get("/v1/audit/proof/inclusion", guards=[needs_auditor], sync_to_thread=True)
 def inclusion(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Response[dict[str, Any]]:
     """Return the proof that the log contains a leaf, given its sequence or the id of its subject."""
-    _only(request, "sequence", "subject")
-    sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
+    sequence = _only_number(request, "sequence", "subject")
+    subject = request.query_params.get("subject")
     if (sequence is None) == (subject is None):
         raise refuse("malformed", "name the leaf, by sequence or by subject", "/sequence")
     included = proofs.prove_inclusion(proofs.sequence_of(subject or "").sequence if sequence is None else sequence)
@@ -215,8 +232,7 @@ def inclusion(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Resp
 @get("/v1/audit/proof/consistency", guards=[needs_auditor], sync_to_thread=True)
 def consistency(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Response[dict[str, Any]]:
     """Return the proof that the log at an earlier size is a prefix of the current log."""
-    _only(request, "old_size")
-    old = _number(request, "old_size")
+    old = _only_number(request, "old_size")
     if old is None:
         raise refuse("malformed", "name the size of the earlier checkpoint", "/old_size")
     if old == 0:

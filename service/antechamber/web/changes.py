@@ -2,29 +2,27 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any
 
 from litestar import Response, get
 from litestar.datastructures import MultiDict
 from litestar.di import NamedDependency
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.contract import MAX_CHANGES, MAX_WAIT, ChangePage
-from antechamber.core.errors import refuse
+from antechamber.core.contract import ChangePage
 from antechamber.flows.changes import DEFAULT_CHANGES, ChangeQuery, Changes
 from antechamber.web import thread_pools
-from antechamber.web.api import NO_STORE, AgentRequest
+from antechamber.web.api import NO_STORE, AgentRequest, read_count
 from antechamber.web.auth import caller_of, needs_token, unauthorized
 from antechamber.web.connections import connection_of
 from antechamber.web.waiting import first_of
-
-_MAX_DIGITS: Final = 4
 
 
 @get("/v1/changes", guards=[needs_token])
 async def read_changes(request: AgentRequest, changes: NamedDependency[Changes]) -> Response[ChangePage]:
     """Return the changes after a cursor in commit order; wait for the next one if there is none."""
     wanted = _wanted(request.query_params)
+    wanted.check()
     if not wanted.wait:
         return Response(await _page(changes, request.user, wanted), headers=NO_STORE)
     connection_of(request.scope).end_with_client()
@@ -65,17 +63,6 @@ def _wanted(query: MultiDict[Any]) -> ChangeQuery:
         scope_id=query.get("scope_id"),
         scopes=query.getall("scope", []),
         after=query.get("after"),
-        limit=_number(query, "limit", DEFAULT_CHANGES, MAX_CHANGES),
-        wait=_number(query, "wait", 0, MAX_WAIT),
+        limit=read_count(query, "limit", DEFAULT_CHANGES),
+        wait=read_count(query, "wait", 0),
     )
-
-
-def _number(query: MultiDict[Any], name: str, default: int, most: int) -> int:
-    """Return a parameter as a number of at most four digits.
-
-    Raises RequestRefusedError (`malformed`).
-    """
-    text: str = query.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-        raise refuse("malformed", f"{name} must be a whole number of at most {most}", f"/{name}")
-    return int(text)

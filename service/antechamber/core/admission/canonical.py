@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final
 
 import msgspec
@@ -107,17 +107,25 @@ def escape_pointer(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def check_profile(value: Any, pointer: str = "", depth: int = 1) -> None:
-    """Refuse values outside the JSON profile; `depth` is the nesting depth of `value`, and the body has depth 1.
+def unescape_pointer(step: str) -> str:
+    """Return the name of a reference token of a JSON pointer."""
+    return step.replace("~1", "/").replace("~0", "~")
 
-    Raises RequestRefusedError (`out-of-profile`) with a pointer for each of the first 20 violations.
+
+def profile_reasons(value: Any, pointer: str = "", depth: int = 1) -> list[Reason]:
+    """Return the first 20 places outside the JSON profile (`out-of-profile`).
+
+    `depth` is the nesting depth of `value`, and the body has depth 1.
     """
-    violations = []
-    for violation in _violations(value, pointer, depth, null_allowed=False):
-        violations.append(violation)
-        if len(violations) == MAX_REASONS:
-            break
-    if violations:
+    return list(islice(_violations(value, pointer, depth, null_allowed=False), MAX_REASONS))
+
+
+def check_profile(value: Any, pointer: str = "", depth: int = 1) -> None:
+    """Refuse values outside the JSON profile; see profile_reasons.
+
+    Raises RequestRefusedError (`out-of-profile`).
+    """
+    if violations := profile_reasons(value, pointer, depth):
         raise RequestRefusedError(violations)
 
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from antechamber.core.admission.canonical import NORMAL_TRIM, decode, normalize_text
 from antechamber.core.contract import MAX_NOTE, Scope
-from antechamber.core.errors import refuse
+from antechamber.core.errors import read_all, refuse
 from antechamber.core.privacy import Gate
 from antechamber.core.review.decision import InvalidDecisionError
 
@@ -44,21 +45,25 @@ def read_note(raw: bytes) -> str:
     body = decode(raw)
     if not isinstance(body, dict):
         raise refuse("malformed", "the body must be an object")
+    _, text = read_all(partial(_check_members, body), partial(_text_of, body))
+    return str(text)
+
+
+def _check_members(body: dict[str, Any]) -> None:
     if body.keys() - {"text"}:
         raise refuse("unknown-member", "a note has the member text and no other")
-    text = _text_of(body)
-    if "\0" in text:
-        raise refuse("out-of-profile", "the text holds U+0000", "/text")
-    if not text or len(text) > MAX_NOTE:
-        raise refuse("malformed", f"the text must have 1 to {MAX_NOTE:,} characters", "/text")
-    return text
 
 
 def _text_of(body: dict[str, Any]) -> str:
     text = body.get("text")
     if not isinstance(text, str):
         raise refuse("malformed", "the text must be a string", "/text")
-    return normal_note(text)
+    text = normal_note(text)
+    if "\0" in text:
+        raise refuse("out-of-profile", "the text holds U+0000", "/text")
+    if not text or len(text) > MAX_NOTE:
+        raise refuse("malformed", f"the text must have 1 to {MAX_NOTE:,} characters", "/text")
+    return text
 
 
 def check_curators_note(text: str, gate: Gate, scope: Scope) -> None:

@@ -1,0 +1,88 @@
+"""A refusal with status 400 lists everything that is wrong with a request, on every route of the API."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import Service, event, running, write_policies
+
+MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "/v1/memories": (
+        {"submission_scope": "team", "limit": "many", "match": "some", "q": "why " * 40, "after": "last"},
+        ["/submission_scope", "/scope_id", "/limit", "/match", "/q", "/after"],
+    ),
+    "/v1/memories?": ({"scope": ["team:a", "project:", "group:b"], "limit": "201"}, ["/scope", "/scope", "/limit"]),
+    "/v1/changes": (
+        {"scope": "project:", "limit": "0", "wait": "31", "after": "x"},
+        ["/scope", "/limit", "/wait", "/after"],
+    ),
+    "/v1/changes?": ({"wait": "soon", "limit": "99999"}, ["/submission_scope", "/scope_id", "/limit", "/wait"]),
+    "/v1/audit/review-records": (
+        {"since": "today", "until": "never", "decision": "maybe", "format": "xml", "sinse": "1", "scop": "2"},
+        ["/", "/", "/format", "/decision", "/since", "/until"],
+    ),
+    "/v1/audit/dispositions": (
+        {"disposition": "lost", "reason_code": "none", "format": "xml"},
+        ["/format", "/disposition", "/reason_code"],
+    ),
+    "/v1/audit/notes": ({"submission_scope": "team", "since": "x", "a": "1"}, ["/", "/submission_scope", "/since"]),
+    "/v1/audit/checkpoint": ({"size": "all", "old": "1"}, ["/", "/size"]),
+    "/v1/audit/proof/inclusion": ({"sequence": "first", "leaf": "1"}, ["/", "/sequence"]),
+    "/v1/audit/proof/consistency": ({"old_size": "-1", "new_size": "2"}, ["/", "/old_size"]),
+}
+"""Parameters and the pointers of the reasons, by path; a `?` marks a second row of a path."""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service on SQLite: nothing of a refused request reaches an engine."""
+    folder: Path = tmp_path_factory.mktemp("mistakes")
+    with running(folder / "data", write_policies(folder / "policies")) as made:
+        yield made
+
+
+def reasons(answer: Any) -> list[tuple[str, str | None]]:
+    """Return code and pointer of each reason of a problem, whose detail has each message."""
+    problem = answer.json()
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+    assert all(reason["message"] in problem["detail"] for reason in problem["reasons"])
+    assert problem["type"] == f"/contract#{problem['reasons'][0]['code']}"
+    return [(reason["code"], reason["pointer"]) for reason in problem["reasons"]]
+
+
+@pytest.mark.parametrize("path", MISTAKES)
+def test_every_wrong_parameter_is_named(shared: Service, path: str) -> None:
+    """Unknown parameters, wrong ones and missing ones are reasons of one answer."""
+    parameters, pointers = MISTAKES[path]
+    role = ("auditing", "auditor") if path.startswith("/v1/audit") else ()
+    answer = shared.client.get(path.rstrip("?"), params=parameters, headers=shared.bearer(*role))
+    named = reasons(answer)
+    assert sorted(named) == sorted(("malformed", pointer) for pointer in pointers)
+
+
+def test_every_mistake_of_a_submission_is_named(shared: Service) -> None:
+    """Header and body are read together, by the single route and by each line of a batch."""
+    body = event(scope_id="-", observed_at="today", source_event_hash="blake3:0", colour="red")
+    of_body = [
+        ("unknown-member", "/colour"),
+        ("malformed", "/scope_id"),
+        ("malformed", "/observed_at"),
+        ("malformed", "/source_event_hash"),
+    ]
+    answer = shared.submit(body, idempotency_key="no key")
+    assert reasons(answer) == [("key-invalid", None), *of_body]
+    assert (answer.json()["retry_same_key"], answer.json()["idempotency_key"]) == (True, None)
+    line = shared.client.post("/v1/submissions/batch", json=body, headers=shared.bearer()).json()
+    assert [(reason["code"], reason["pointer"]) for reason in line["reasons"]] == of_body
+
+
+def test_every_mistake_of_a_note_is_named(shared: Service) -> None:
+    """The key in the header, members and text are reasons of one answer; a known key is echoed."""
+    path = f"/v1/submissions/{shared.submit(event()).json()['submission_id']}/notes"
+    without_key = shared.client.post(path, json={"text": " ", "to": "bob"}, headers=shared.bearer())
+    assert reasons(without_key) == [("key-missing", None), ("unknown-member", None), ("malformed", "/text")]
+    keyed = shared.client.post(path, json={"to": "bob"}, headers=shared.bearer() | {"idempotency-key": "note-1"})
+    assert reasons(keyed) == [("unknown-member", None), ("malformed", "/text")]
+    assert keyed.headers["idempotency-key"] == "note-1"
