@@ -237,6 +237,40 @@ def test_a_wrong_value_is_named_with_its_file_and_place_and_what_to_write(
     assert [part for part in ("$", "regex", "`", "object", "array") if part in message] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[session.boss]\nidle_minutes = 5\n", 'unknown key "boss" in [session]; known are curator, auditor, operator'),
+        (
+            "[session.auditor]\nidle_minuts = 5\n",
+            'unknown key "idle_minuts" in [session.auditor]; write "idle_minutes"',
+        ),
+        ("[sesion.auditor]\nidle_minutes = 5\n", 'unknown key "sesion"; write "session"'),
+        ("[session.operator]\nidle_minutes = 0\n", "session.operator.idle_minutes cannot be 0; write a whole number"),
+        (
+            "[session.curator]\nabsolute_hours = 721\n",
+            "session.curator.absolute_hours cannot be 721; write a whole number",
+        ),
+        (
+            '[session.curator]\nconfirm_minutes = "5"\n',
+            "session.curator.confirm_minutes is a text; write a whole number",
+        ),
+        ("[session]\nauditor = 5\n", "session.auditor is a whole number; write a table: [session.curator]"),
+        ("session = 5\n", "session is a whole number; write tables: [session.curator]"),
+    ],
+)
+def test_what_is_wrong_with_the_rules_of_sessions_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """An unknown role or key, and a value beyond its limits, is named with what to write."""
+    assert said in complaint(tmp_path, people=text)
+
+
+def test_rules_of_sessions_replace_single_keys(tmp_path: Path) -> None:
+    """Keys and roles that the file does not name keep their defaults, which differ for curators."""
+    session = read_policy(write(tmp_path, people="[session.curator]\nidle_minutes = 30\n")).session
+    assert (session.curator.idle_minutes, session.curator.absolute_hours) == (30, 24)
+    assert (session.auditor.idle_minutes, session.operator.absolute_hours) == (60, 12)
+
+
 def test_an_unknown_scope_is_named_with_what_to_write(tmp_path: Path) -> None:
     """A misspelled table of scopes is refused with the nearest scope."""
     message = complaint(tmp_path, scopes="[scope.organisation]\ncurators = 2\n")

@@ -21,6 +21,8 @@ from antechamber.core.policy import (
     Producer,
     Rules,
     ScopeRules,
+    SessionPolicy,
+    SessionRules,
     Sharing,
 )
 from antechamber.core.policy_help import IDENTITY, explain_value
@@ -48,6 +50,12 @@ class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
     producer: Sharing = field(default_factory=Sharing)
 
 
+class PeopleFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """Content of `people.toml`."""
+
+    session: SessionPolicy = field(default_factory=SessionPolicy)
+
+
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `privacy.toml`."""
 
@@ -72,6 +80,7 @@ class TestsFile(Struct, frozen=True, forbid_unknown_fields=True):
 _FILES: Final[dict[str, type[Struct]]] = {
     "producers.toml": ProducersFile,
     "scopes.toml": ScopesFile,
+    "people.toml": PeopleFile,
     "privacy.toml": PrivacyFile,
     "guidelines.toml": GuidelinesFile,
     TESTS: TestsFile,
@@ -91,6 +100,10 @@ _KEYS: Final = {
     "defaults": Rules,
     "scope": ScopeRules,
     "limits": Limits,
+    "session": SessionPolicy,
+    "session.curator": SessionRules,
+    "session.auditor": SessionRules,
+    "session.operator": SessionRules,
     "guideline": Guideline,
     "test": Case,
 }
@@ -110,6 +123,7 @@ def read_policy(folder: Path) -> Policy:
         raise PolicyError(message)
     producers = _decode(folder, "producers.toml", ProducersFile)
     scopes = _decode(folder, "scopes.toml", ScopesFile)
+    people = _decode(folder, "people.toml", PeopleFile)
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
     tests = _decode(folder, TESTS, TestsFile)
@@ -124,6 +138,7 @@ def read_policy(folder: Path) -> Policy:
         scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
         producer=scopes.producer,
+        session=people.session,
         reveal=scopes.reveal,
         privacy=Privacy(
             off=_check_rules(privacy.off, detectors),
@@ -164,7 +179,7 @@ def _check_case(case: Case) -> None:
         raise PolicyError(message)
 
 
-_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile, GuidelinesFile, TestsFile)
+_F = TypeVar("_F", ProducersFile, ScopesFile, PeopleFile, PrivacyFile, GuidelinesFile, TestsFile)
 
 
 def _decode(folder: Path, name: str, form: type[_F]) -> _F:
@@ -243,6 +258,6 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
         return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
     table = "producer" if ".producer" in path else path.split("[")[0].split(".")[0]
     sharing = form is ScopesFile and table == "producer"
-    known = (Sharing if sharing else _KEYS.get(table, form)).__struct_fields__
+    known = (Sharing if sharing else _KEYS.get(path) or _KEYS.get(table, form)).__struct_fields__
     where = f" in [{path}]" if path else ""
     return PolicyError(f'{name}: unknown key "{key}"{where}{_suggest(key, known)}')

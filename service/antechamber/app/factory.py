@@ -26,6 +26,7 @@ from antechamber.core.mcp_resources import Serving
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.event_vault import EventVault
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
 from antechamber.flows.alarm_log import AlarmLog
 from antechamber.flows.change_watch import ChangeWatch
@@ -119,7 +120,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     checkpoints = _open_recorded_log(store, settings, policies, now)
     proofs, heartbeat = LogProofs(store, checkpoints), _heartbeat(store, settings, policies, now)
     guarded = WriteGate(store, checkpoints)
-    access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
+    access = _access(guarded, policies, now, secret, checkpoints)
     admission = _admission(guarded, policies, settings, now, background)
     recall, watch = Recall(store, policies), ChangeWatch(store, background.work("following the changes of memories"))
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
@@ -167,6 +168,13 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
     app.state.connections = OpenConnections()
     return app
+
+
+def _access(store: Store, policies: PolicyReloader, now: Clock, secret: bytes, checkpoints: Checkpoints) -> AccessFlows:
+    """Return the flows of access, which follow the policy in force."""
+    access = connect_access(store, now, os.urandom, secret, checkpoints.check)
+    access.sessions.follow(lambda role: policies.current.policy.session.of(role))  # noqa: PLW0108 -- edits replace it
+    return access
 
 
 async def _start_workers(heartbeat: Heartbeat | None) -> ThreadPoolExecutor:

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final, Literal
 from blake3 import blake3
 from msgspec import Meta, Struct, field, json, to_builtins
 
+from antechamber.core.access.callers import AccountRole
+from antechamber.core.access.sessions import MAX_ABSOLUTE_HOURS
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import MAX_SCOPES, NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
@@ -76,6 +78,41 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a group of proposals may be approved at once; proposals with reasons for caution never are."""
 
 
+class SessionRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long sessions of one role last."""
+
+    idle_minutes: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS * 60)] = 60
+    """Minutes without a request after which a session ends."""
+    absolute_hours: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS)] = 12
+    """Hours after which a session ends even if it is in use."""
+    confirm_minutes: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS * 60)] = 15
+    """Minutes after a sign-in or a check of the password during which sensitive actions do not ask for it again."""
+
+
+class CuratorSessionRules(SessionRules, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long sessions of curators last: through a working day with its breaks."""
+
+    idle_minutes: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS * 60)] = 720
+    absolute_hours: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS)] = 24
+
+
+class SessionPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long sessions last, by the role of the account."""
+
+    curator: CuratorSessionRules = field(default_factory=CuratorSessionRules)
+    auditor: SessionRules = field(default_factory=SessionRules)
+    operator: SessionRules = field(default_factory=SessionRules)
+
+    def of(self, role: AccountRole) -> SessionRules:
+        """Return the rules of a role."""
+        rules: dict[AccountRole, SessionRules] = {
+            "curator": self.curator,
+            "auditor": self.auditor,
+            "operator": self.operator,
+        }
+        return rules[role]
+
+
 class Sharing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What producers learn of the review of their proposals."""
 
@@ -131,6 +168,7 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     privacy: Privacy = field(default_factory=Privacy)
     reveal: list[Person] = []
     """Persons who may reveal, redact and settle sealed events."""
+    session: SessionPolicy = field(default_factory=SessionPolicy)
     guidelines: list[Guideline] = []
     sources: dict[str, str] = {}
     """Web addresses of sources by the beginning of the URIs that they replace; see `core.review.source_links`."""

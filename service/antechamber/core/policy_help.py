@@ -50,6 +50,11 @@ WANTED: Final[dict[str, str]] = {
     "limits.scan_steps_per_second": "a whole number, 1000 or more",
     "limits.bulk_approve": "true or false",
     "producer.sees_notes": "true or false",
+    "session": "tables: [session.curator], [session.auditor] or [session.operator]",
+    "session.curator": "a table: [session.curator]",
+    "session.curator.idle_minutes": "a whole number of minutes from 1 to 43200",
+    "session.curator.absolute_hours": "a whole number of hours from 1 to 720",
+    "session.curator.confirm_minutes": "a whole number of minutes from 1 to 43200",
     "off": 'a list of rules, e.g. ["iban"]; antechamber policy check --rules lists all',
     "off[]": 'the name of a rule, e.g. "iban"',
     "revoke_pasted_tokens": "true or false",
@@ -75,7 +80,12 @@ WANTED: Final[dict[str, str]] = {
 }
 """What to write, by the path of a key: [] is an element of a list, or one of several tables."""
 
-_LIKE: Final = (("test[].producer.", "producer[]."), ("scope[].", "defaults."))
+_LIKE: Final = (
+    ("test[].producer.", "producer[]."),
+    ("scope[].", "defaults."),
+    ("session.auditor", "session.curator"),
+    ("session.operator", "session.curator"),
+)
 """Paths whose keys are the same as those of another path."""
 _ELEMENT: Final = re.compile(r"\[[^\]]*\]")
 _PLACED: Final = re.compile(r"(.*?) - at `\$\.?(.*?)`", re.DOTALL)

@@ -55,6 +55,8 @@ _DONE: Final = {
     "filter-done": "Nothing else that matches this filter is free for you.",
     "view": "View saved.",
     "kept": "Settings saved.",
+    "ended": "Ended. The browser there has to sign in again.",
+    "ended-before": "No other session was open any more.",
     "password": "The new password is set. Your other sessions have ended.",
 }
 
