@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from antechamber.core.access.workload import Issuer, Subject, key_problem
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
 from antechamber.core.policy import (
@@ -29,6 +30,7 @@ from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.policy_tests import failures
 from antechamber.core.privacy import KINDS, Action, Rule
 from antechamber.core.review.source_links import check_addresses
+from antechamber.core.webhooks.target import TargetError, read_target
 from antechamber.detector_files import read_detectors
 
 TESTS: Final = "tests.toml"
@@ -38,6 +40,7 @@ class ProducersFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `producers.toml`."""
 
     producer: list[Producer] = []
+    issuer: list[Issuer] = []
 
 
 class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,11 +98,15 @@ _UNKNOWN_SCOPE: Final = re.compile(
 )
 
 
+_SUBJECT: Final = re.compile(r"producer\[[^\]]*\]\.subjects\[.*")
+"""The path of a table inside a table of a producer."""
 _KEYS: Final = {
     "producer": Producer,
     "defaults": Rules,
     "scope": ScopeRules,
     "limits": Limits,
+    "subject": Subject,
+    "issuer": Issuer,
     "session": SessionPolicy,
     "session.curator": SessionRules,
     "session.auditor": SessionRules,
@@ -134,6 +141,7 @@ def read_policy(folder: Path) -> Policy:
     _check_actions("privacy.toml: [actions]", privacy.actions, detectors)
     policy = Policy(
         producers=_index_by_identity(producers.producer),
+        issuers=_index_issuers(producers),
         defaults=scopes.defaults,
         scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
@@ -211,6 +219,47 @@ def _index_by_identity(producers: list[Producer]) -> dict[str, Producer]:
     return by_identity
 
 
+def _index_issuers(file: ProducersFile) -> dict[str, Issuer]:
+    """Return the issuers by name, after a check that each subject is one producer of a listed issuer."""
+    issuers: dict[str, Issuer] = {}
+    for issuer in file.issuer:
+        if issuer.issuer in issuers:
+            message = f"producers.toml: the issuer {issuer.issuer} is listed twice; keep one [[issuer]] for it"
+            raise PolicyError(message)
+        if problem := _issuer_problem(issuer):
+            message = f"producers.toml: the issuer {issuer.issuer}: {problem}"
+            raise PolicyError(message)
+        issuers[issuer.issuer] = issuer
+    seen: set[Subject] = set()
+    for producer in file.producer:
+        for subject in producer.subjects:
+            if subject.issuer not in issuers:
+                message = f"producers.toml: {producer.identity}: no [[issuer]] has the issuer {subject.issuer}"
+                raise PolicyError(message)
+            if subject in seen:
+                message = f"producers.toml: {producer.identity}: the subject {subject.subject} is listed twice"
+                raise PolicyError(message)
+            seen.add(subject)
+    return issuers
+
+
+def _issuer_problem(issuer: Issuer) -> str | None:
+    if (issuer.keys_url is None) == (not issuer.keys):
+        return "give either keys_url or keys"
+    if issuer.keys_url is not None:
+        try:
+            read_target(issuer.keys_url, allow_private=issuer.allow_private)
+        except TargetError as error:
+            # The rest of such a text is advice for webhooks.
+            return f"keys_url: {str(error).partition(';')[0]}; write an https address, or set allow_private"
+    ids = [key.get("kid") for key in issuer.keys]
+    for key in issuer.keys:
+        problem = key_problem(key) or ("two keys have its kid" if ids.count(key["kid"]) > 1 else None)
+        if problem:
+            return f"a key: {problem}"
+    return None
+
+
 def _check_grants(location: str, producer: Producer) -> None:
     for grant in (*producer.submit, *producer.read):
         scope = grant.partition(":")[0]
@@ -256,6 +305,7 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
     if key in {"test", "tests"} and not path:
         renamed = "" if key == "test" else " and call it [[test]]"
         return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
+    path = _SUBJECT.sub("subject", path)
     table = "producer" if ".producer" in path else path.split("[")[0].split(".")[0]
     sharing = form is ScopesFile and table == "producer"
     known = (Sharing if sharing else _KEYS.get(path) or _KEYS.get(table, form)).__struct_fields__

@@ -72,6 +72,8 @@ PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
 """Seconds between two checks whether the log needs a signature."""
+KEYS_EVERY: Final = 1.0
+"""Seconds between two looks at which keys of issuers are due."""
 FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
@@ -120,7 +122,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     checkpoints = _open_recorded_log(store, settings, policies, now)
     proofs, heartbeat = LogProofs(store, checkpoints), _heartbeat(store, settings, policies, now)
     guarded = WriteGate(store, checkpoints)
-    access = _access(guarded, policies, now, secret, checkpoints)
+    access = _access(guarded, policies, now, secret, checkpoints, background)
     admission = _admission(guarded, policies, settings, now, background)
     recall, watch = Recall(store, policies), ChangeWatch(store, background.work("following the changes of memories"))
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
@@ -170,10 +172,17 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     return app
 
 
-def _access(store: Store, policies: PolicyReloader, now: Clock, secret: bytes, checkpoints: Checkpoints) -> AccessFlows:
-    """Return the flows of access, which follow the policy in force."""
-    access = connect_access(store, now, os.urandom, secret, checkpoints.check)
-    access.sessions.follow(lambda role: policies.current.policy.session.of(role))  # noqa: PLW0108 -- edits replace it
+def _access(
+    store: Store,
+    policies: PolicyReloader,
+    now: Clock,
+    secret: bytes,
+    checkpoints: Checkpoints,
+    background: Background,
+) -> AccessFlows:
+    """Return the flows of access, which follow the policy in force; alarms about issuers are listed with the others."""
+    access = connect_access(store, now, os.urandom, secret, checkpoints.check, lambda: policies.current.policy)
+    background.add_alarms(access.issuer_keys.alarms)
     return access
 
 
@@ -262,6 +271,7 @@ def _list_periodic_work(
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
+        ("fetching keys of issuers", services.access.issuer_keys.tick, KEYS_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
 

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field, json, to_builtins
 
 from antechamber.core.access.callers import AccountRole
 from antechamber.core.access.sessions import MAX_ABSOLUTE_HOURS
+from antechamber.core.access.workload import Issuer, Subject
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import MAX_SCOPES, NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
@@ -32,6 +33,8 @@ class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     owner: Person
     submit: list[Grant] = []
     read: list[Grant] = []
+    subjects: list[Subject] = []
+    """Whose workload tokens are this producer's."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -161,6 +164,8 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     """All policy files together, as in force at one time."""
 
     producers: dict[str, Producer] = {}
+    issuers: dict[str, Issuer] = {}
+    """Platforms whose workload tokens are accepted, by their claim `iss`."""
     defaults: Rules = field(default_factory=Rules)
     scopes: dict[Scope, ScopeRules] = field(default_factory=_shipped_scopes)
     limits: Limits = field(default_factory=Limits)
@@ -215,6 +220,18 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
             for guideline in self.guidelines
             if (not guideline.scopes or scope in guideline.scopes) and (not guideline.kinds or kind in guideline.kinds)
         ]
+
+    @cached_property
+    def _subjects(self) -> dict[tuple[str, str], str]:
+        return {
+            (subject.issuer, subject.subject): producer.identity
+            for producer in self.producers.values()
+            for subject in producer.subjects
+        }
+
+    def producer_of(self, issuer: str, subject: str) -> str | None:
+        """Return the identity of the producer for which an issuer vouches under a subject, or None."""
+        return self._subjects.get((issuer, subject))
 
     def owner(self, producer_identity: str) -> str | None:
         """Return a producer's current owner, or None if the producer is not listed."""

@@ -56,12 +56,15 @@ class Sessions:
         self._secret = secret
         self._last_use = last_use
         self._check = check
-        self._rules: Callable[[AccountRole], SessionRules] = Policy().session.of
+        self._policy: Callable[[], Policy] = Policy
         self._cache: LookUpCache[Account] = LookUpCache()
 
-    def follow(self, rules: Callable[[AccountRole], SessionRules]) -> None:
-        """Let sessions last as `rules` says for the role of their account."""
-        self._rules = rules
+    def follow(self, policy: Callable[[], Policy]) -> None:
+        """Let sessions last as the policy in force says, which `policy` returns."""
+        self._policy = policy
+
+    def _rules(self, role: AccountRole) -> SessionRules:
+        return self._policy().session.of(role)
 
     def begin(self, user: UserRow, tx: Rows) -> SignedIn:
         """Begin a session with a new id in a sign-in's transaction; an id that the browser sent is ignored."""
