@@ -44,7 +44,7 @@ def test_people_end_one_of_their_sessions(service: Service, log_lines: list[str]
     """The page lists the person's own sessions alone, marks the present one, and ends the one that is named."""
     bob, phone, laptop, eve = (service.sign_in(name) for name in ("bob", "bob", "bob", "eve"))
     page = bob.browser.get("/settings").text
-    assert page.count("<strong>This session</strong>") == 1
+    assert page.count("<strong>This session.</strong>") == 1
     assert page.index("This session") < page.index('name="session"')
     assert len(listed(bob)) == 2
     assert listed(eve) == []
