@@ -251,7 +251,14 @@ class Service:
     def set_access_clock(self, clock: Callable[[], int]) -> None:
         """Let the flows of access read another clock."""
         access = self.state.access
-        for part in (access.tokens, access.token_check, access.accounts, access.sign_in, access.sessions):
+        for part in (
+            access.tokens,
+            access.token_check,
+            access.accounts,
+            access.passwords,
+            access.sign_in,
+            access.sessions,
+        ):
             part._clock = clock
 
     def wait_until_sorted(self) -> None:

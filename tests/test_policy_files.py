@@ -237,6 +237,90 @@ def test_a_wrong_value_is_named_with_its_file_and_place_and_what_to_write(
     assert [part for part in ("$", "regex", "`", "object", "array") if part in message] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[session.boss]\nidle_minutes = 5\n", 'unknown key "boss" in [session]; known are curator, auditor, operator'),
+        (
+            "[session.auditor]\nidle_minuts = 5\n",
+            'unknown key "idle_minuts" in [session.auditor]; write "idle_minutes"',
+        ),
+        ("[sesion.auditor]\nidle_minutes = 5\n", 'unknown key "sesion"; write "session"'),
+        ("[session.operator]\nidle_minutes = 0\n", "session.operator.idle_minutes cannot be 0; write a whole number"),
+        (
+            "[session.curator]\nabsolute_hours = 721\n",
+            "session.curator.absolute_hours cannot be 721; write a whole number",
+        ),
+        (
+            '[session.curator]\nconfirm_minutes = "5"\n',
+            "session.curator.confirm_minutes is a text; write a whole number",
+        ),
+        ("[session]\nauditor = 5\n", "session.auditor is a whole number; write a table: [session.curator]"),
+        ("session = 5\n", "session is a whole number; write tables: [session.curator]"),
+    ],
+)
+def test_what_is_wrong_with_the_rules_of_sessions_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """An unknown role or key, and a value beyond its limits, is named with what to write."""
+    assert said in complaint(tmp_path, people=text)
+
+
+ISSUER = '[[issuer]]\nissuer = "https://ci.example.com"\naudience = "here"\n'
+REMOTE = ISSUER + 'keys_url = "https://ci.example.com/jwks"\n'
+OWNED = BOT + 'subjects = [{issuer = "https://ci.example.com", subject = "job:a"}]\n'
+PUBLIC = '{kty = "EC", kid = "a", crv = "P-256", x = "x", y = "y"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ISSUER, "the issuer https://ci.example.com: give either keys_url or keys"),
+        (REMOTE + f"keys = [{PUBLIC}]\n", "give either keys_url or keys"),
+        (REMOTE + REMOTE, "the issuer https://ci.example.com is listed twice"),
+        (ISSUER + 'keys_url = "http://ci.example.com/jwks"\n', "keys_url: http sends events unencrypted"),
+        (ISSUER + 'keys_url = "https://10.0.0.1/jwks"\n', "keys_url: 10.0.0.1 is in a private network; write an https"),
+        (ISSUER + 'keys_url = "jwks"\n', "keys_url: the URL begins with neither"),
+        (ISSUER + f"keys = [{PUBLIC}, {PUBLIC}]\n", "a key: two keys have its kid"),
+        (ISSUER + 'keys = [{kty = "oct", kid = "a", k = "x"}]\n', "a key: kty must be RSA, EC or OKP"),
+        (ISSUER + f'keys = [{PUBLIC[:-1]}, d = "x"}}]\n', "a key: d belongs to a private key"),
+        (ISSUER + 'keys = [{kty = 5, kid = "a"}]\n', "producers.toml: issuer[0].keys[0]"),
+        (REMOTE + 'algorithms = ["HS256"]\n', 'issuer[0].algorithms[0] cannot be "HS256"; write one of RS256, RS384'),
+        (REMOTE + 'algorithms = ["none"]\n', 'issuer[0].algorithms[0] cannot be "none"; write one of RS256, RS384'),
+        (REMOTE + "algorithms = []\n", "issuer[0].algorithms cannot be"),
+        (REMOTE + "max_minutes = 0\n", "issuer[0].max_minutes cannot be 0; write a whole number of minutes"),
+        (REMOTE + "max_minute = 5\n", 'unknown key "max_minute" in [issuer[0]]; write "max_minutes"'),
+        (REMOTE.replace('"here"', '""'), 'issuer[0].audience cannot be ""; write a name in the claim aud'),
+        (OWNED, "worker:release-bot: no [[issuer]] has the issuer https://ci.example.com"),
+        (
+            OWNED.replace("}]", '}, {issuer = "https://ci.example.com", subject = "job:a"}]') + REMOTE,
+            "worker:release-bot: the subject job:a is listed twice",
+        ),
+        (OWNED.replace("subject =", "sub =") + REMOTE, 'unknown key "sub"'),
+        (BOT + 'subjects = ["job:a"]\n', "producer[0].subjects[0] is a text; write {issuer ="),
+    ],
+)
+def test_what_is_wrong_with_an_issuer_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """An issuer without keys or with a shared secret, another's subject and every misspelling are named."""
+    assert said in complaint(tmp_path, producers=text)
+
+
+def test_subjects_lead_to_their_producers(tmp_path: Path) -> None:
+    """A subject is compared with its issuer, character by character."""
+    policy = read_policy(write(tmp_path, producers=OWNED + REMOTE))
+    assert policy.producer_of("https://ci.example.com", "job:a") == "worker:release-bot"
+    assert policy.producer_of("https://ci.example.com", "job:A") is None
+    assert policy.producer_of("https://ci.example.org", "job:a") is None
+    own = read_policy(write(tmp_path, producers=ISSUER + f"keys = [{PUBLIC}]\n"))
+    assert own.issuers["https://ci.example.com"].keys[0]["kid"] == "a"
+    assert own.digest() != policy.digest()
+
+
+def test_rules_of_sessions_replace_single_keys(tmp_path: Path) -> None:
+    """Keys and roles that the file does not name keep their defaults, which differ for curators."""
+    session = read_policy(write(tmp_path, people="[session.curator]\nidle_minutes = 30\n")).session
+    assert (session.curator.idle_minutes, session.curator.absolute_hours) == (30, 24)
+    assert (session.auditor.idle_minutes, session.operator.absolute_hours) == (60, 12)
+
+
 def test_an_unknown_scope_is_named_with_what_to_write(tmp_path: Path) -> None:
     """A misspelled table of scopes is refused with the nearest scope."""
     message = complaint(tmp_path, scopes="[scope.organisation]\ncurators = 2\n")

@@ -60,6 +60,7 @@ BESIDE = "--no-deps --require-hashes --target .venv/mcp1 -r scripts/locks/mcp1.t
         (["run"], ["run.txt"]),
         (["mcp"], ["run.txt", "mcp.txt"]),
         (["run", "mcp", "postgres"], ["run.txt", "mcp.txt", "postgres.txt"]),
+        (["oidc"], ["run.txt", "oidc.txt"]),
         (["dev"], ["dev.txt", BESIDE]),
         (["dev", "mcp"], ["dev.txt", BESIDE]),
     ],
@@ -114,7 +115,7 @@ def test_it_explains_itself(checkout: Path) -> None:
     for option in ("--help", "-h"):
         shown = setup(checkout, option)
         assert shown.returncode == 0
-        assert [word for word in ("run", "mcp", "postgres", "dev", "PYTHON") if word not in shown.stdout] == []
+        assert [word for word in ("run", "mcp", "oidc", "postgres", "dev", "PYTHON") if word not in shown.stdout] == []
     wrong = setup(checkout, "mcp", "postgre")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert 'knows no "postgre"' in wrong.stderr
@@ -130,7 +131,7 @@ def test_what_is_installed_beside_each_other_has_the_same_versions() -> None:
         return {line.partition(" ")[0] for line in lines if "==" in line.partition(" ")[0]}
 
     everything = pins("dev")
-    for name in ("run", "mcp", "postgres"):
+    for name in ("run", "mcp", "oidc", "postgres"):
         assert pins(name) <= everything
-    for name in ("mcp", "postgres"):
+    for name in ("mcp", "oidc", "postgres"):
         assert pins(name) - pins("run")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from antechamber import webhook_sender
+from antechamber.core.errors import FetchError
 from antechamber.core.webhooks.message import Message
 from antechamber.core.webhooks.schedule import Answer
 from antechamber.webhook_sender import HttpSender, look_up
@@ -121,6 +122,83 @@ def test_something_else_than_an_answer_is_a_failure(parts: list[bytes], said: st
     answer = post(saying(*parts)[0])
     assert answer.status is None
     assert said in answer.text
+
+
+def fetch(serve: Serve, url: str = "http://127.0.0.1:{port}/jwks?a=b", *, allow_private: bool = True) -> bytes:
+    """Get a document from a server."""
+
+    async def run() -> bytes:
+        async with server(serve) as port:
+            return await HttpSender().get(url.format(port=port), allow_private=allow_private)
+
+    return asyncio.run(run())
+
+
+def answering(*parts: bytes) -> tuple[Serve, list[bytes]]:
+    """Return a handler that reads a request without a body, sends these parts and ends the connection."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        writer.write_eof()
+        await reader.read()
+
+    return serve, heard
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n", b"the ", b"key"],
+        [b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nthe\r\n4\r\n key\r\n0\r\n\r\n"],
+        [b"HTTP/1.1 200 OK\r\n\r\nthe key"],
+        [b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\nthe key"],
+    ],
+)
+def test_a_document_is_read_however_it_comes(parts: list[bytes]) -> None:
+    """With a length, in chunks, up to the end of the connection, and after an interim answer."""
+    serve, heard = answering(*parts)
+    assert fetch(serve) == b"the key"
+    assert heard[0].startswith(b"GET /jwks?a=b HTTP/1.1\r\nhost: 127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([], "closed the connection"),
+        ([b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort"], "closed the connection before the end"),
+        ([b"HTTP/1.1 200 OK\r\n\r\n", b"x" * (1 << 20)], "too long"),
+        ([b"SSH-2.0-OpenSSH_9\r\n"], "not HTTP"),
+        ([b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"], "status 302"),
+    ],
+)
+def test_a_document_that_cannot_be_had_is_an_error(parts: list[bytes], said: str) -> None:
+    """The text says why: no answer, half of one, too much, no HTTP, or another status; no redirect is followed."""
+    with pytest.raises(FetchError, match=said):
+        fetch(answering(*parts)[0])
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/", "https://127.0.0.1:{port}/", "ftp://ci.example.org/"])
+def test_no_document_comes_from_an_address_that_is_not_allowed(url: str) -> None:
+    """Addresses are checked as those of webhooks are; nothing is sent."""
+    serve, heard = answering()
+    with pytest.raises(FetchError):
+        fetch(serve, url, allow_private=False)
+    assert heard == []
+
+
+def test_a_document_that_does_not_come_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that never answers, one that speaks no TLS and one that is not there are each named."""
+    monkeypatch.setattr(webhook_sender, "TOTAL_SECONDS", 0.3)
+    endless, _ = saying(pause=60)
+    with pytest.raises(FetchError, match="did not answer in time"):
+        fetch(endless)
+    monkeypatch.setattr(webhook_sender, "TOTAL_SECONDS", 60)
+    with pytest.raises(FetchError, match="cannot be reached"):
+        fetch(endless, "http://127.0.0.1:1/jwks")
 
 
 def test_slow_receivers_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from antechamber.core.access.workload import Issuer, Subject, key_problem
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
 from antechamber.core.policy import (
@@ -22,12 +23,15 @@ from antechamber.core.policy import (
     Producer,
     Rules,
     ScopeRules,
+    SessionPolicy,
+    SessionRules,
     Sharing,
 )
 from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.policy_tests import failures
 from antechamber.core.privacy import KINDS, Action, Rule
 from antechamber.core.review.source_links import check_addresses
+from antechamber.core.webhooks.target import TargetError, read_target
 from antechamber.detector_files import read_detectors
 
 TESTS: Final = "tests.toml"
@@ -37,6 +41,7 @@ class ProducersFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `producers.toml`."""
 
     producer: list[Producer] = []
+    issuer: list[Issuer] = []
 
 
 class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +53,12 @@ class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = field(default_factory=Limits)
     producer: Sharing = field(default_factory=Sharing)
     oversight: Oversight = field(default_factory=Oversight)
+
+
+class PeopleFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """Content of `people.toml`."""
+
+    session: SessionPolicy = field(default_factory=SessionPolicy)
 
 
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,6 +85,7 @@ class TestsFile(Struct, frozen=True, forbid_unknown_fields=True):
 _FILES: Final[dict[str, type[Struct]]] = {
     "producers.toml": ProducersFile,
     "scopes.toml": ScopesFile,
+    "people.toml": PeopleFile,
     "privacy.toml": PrivacyFile,
     "guidelines.toml": GuidelinesFile,
     TESTS: TestsFile,
@@ -88,12 +100,20 @@ _UNKNOWN_SCOPE: Final = re.compile(
 )
 
 
+_SUBJECT: Final = re.compile(r"producer\[[^\]]*\]\.subjects\[.*")
+"""The path of a table inside a table of a producer."""
 _KEYS: Final = {
     "producer": Producer,
     "defaults": Rules,
     "scope": ScopeRules,
     "limits": Limits,
     "oversight": Oversight,
+    "subject": Subject,
+    "issuer": Issuer,
+    "session": SessionPolicy,
+    "session.curator": SessionRules,
+    "session.auditor": SessionRules,
+    "session.operator": SessionRules,
     "guideline": Guideline,
     "test": Case,
 }
@@ -113,6 +133,7 @@ def read_policy(folder: Path) -> Policy:
         raise PolicyError(message)
     producers = _decode(folder, "producers.toml", ProducersFile)
     scopes = _decode(folder, "scopes.toml", ScopesFile)
+    people = _decode(folder, "people.toml", PeopleFile)
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
     tests = _decode(folder, TESTS, TestsFile)
@@ -123,11 +144,13 @@ def read_policy(folder: Path) -> Policy:
     _check_actions("privacy.toml: [actions]", privacy.actions, detectors)
     policy = Policy(
         producers=_index_by_identity(producers.producer),
+        issuers=_index_issuers(producers),
         defaults=scopes.defaults,
         scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
         producer=scopes.producer,
         oversight=scopes.oversight,
+        session=people.session,
         reveal=scopes.reveal,
         privacy=Privacy(
             off=_check_rules(privacy.off, detectors),
@@ -168,7 +191,7 @@ def _check_case(case: Case) -> None:
         raise PolicyError(message)
 
 
-_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile, GuidelinesFile, TestsFile)
+_F = TypeVar("_F", ProducersFile, ScopesFile, PeopleFile, PrivacyFile, GuidelinesFile, TestsFile)
 
 
 def _decode(folder: Path, name: str, form: type[_F]) -> _F:
@@ -198,6 +221,47 @@ def _index_by_identity(producers: list[Producer]) -> dict[str, Producer]:
         _check_grants("producers.toml", producer)
         by_identity[producer.identity] = producer
     return by_identity
+
+
+def _index_issuers(file: ProducersFile) -> dict[str, Issuer]:
+    """Return the issuers by name, after a check that each subject is one producer of a listed issuer."""
+    issuers: dict[str, Issuer] = {}
+    for issuer in file.issuer:
+        if issuer.issuer in issuers:
+            message = f"producers.toml: the issuer {issuer.issuer} is listed twice; keep one [[issuer]] for it"
+            raise PolicyError(message)
+        if problem := _issuer_problem(issuer):
+            message = f"producers.toml: the issuer {issuer.issuer}: {problem}"
+            raise PolicyError(message)
+        issuers[issuer.issuer] = issuer
+    seen: set[Subject] = set()
+    for producer in file.producer:
+        for subject in producer.subjects:
+            if subject.issuer not in issuers:
+                message = f"producers.toml: {producer.identity}: no [[issuer]] has the issuer {subject.issuer}"
+                raise PolicyError(message)
+            if subject in seen:
+                message = f"producers.toml: {producer.identity}: the subject {subject.subject} is listed twice"
+                raise PolicyError(message)
+            seen.add(subject)
+    return issuers
+
+
+def _issuer_problem(issuer: Issuer) -> str | None:
+    if (issuer.keys_url is None) == (not issuer.keys):
+        return "give either keys_url or keys"
+    if issuer.keys_url is not None:
+        try:
+            read_target(issuer.keys_url, allow_private=issuer.allow_private)
+        except TargetError as error:
+            # The rest of such a text is advice for webhooks.
+            return f"keys_url: {str(error).partition(';')[0]}; write an https address, or set allow_private"
+    ids = [key.get("kid") for key in issuer.keys]
+    for key in issuer.keys:
+        problem = key_problem(key) or ("two keys have its kid" if ids.count(key["kid"]) > 1 else None)
+        if problem:
+            return f"a key: {problem}"
+    return None
 
 
 def _check_grants(location: str, producer: Producer) -> None:
@@ -245,8 +309,9 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
     if key in {"test", "tests"} and not path:
         renamed = "" if key == "test" else " and call it [[test]]"
         return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
+    path = _SUBJECT.sub("subject", path)
     table = "producer" if ".producer" in path else path.split("[")[0].split(".")[0]
     sharing = form is ScopesFile and table == "producer"
-    known = (Sharing if sharing else _KEYS.get(table, form)).__struct_fields__
+    known = (Sharing if sharing else _KEYS.get(path) or _KEYS.get(table, form)).__struct_fields__
     where = f" in [{path}]" if path else ""
     return PolicyError(f'{name}: unknown key "{key}"{where}{_suggest(key, known)}')

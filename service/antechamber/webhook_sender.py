@@ -1,17 +1,22 @@
-"""Sends messages of webhooks over HTTP: to a checked address only, without redirects, proxies or long waits."""
+"""Sends webhooks and gets keys of issuers over HTTP: to a checked address only, without redirects or long waits."""
 
 import asyncio
 import contextlib
 import socket
 import ssl
 import threading
-from typing import Final
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final, TypeVar
 
 import httptools
 
+from antechamber.core.errors import FetchError
 from antechamber.core.webhooks.message import Message
 from antechamber.core.webhooks.schedule import Answer
 from antechamber.core.webhooks.target import TargetError, WebhookTarget, check_address, read_target
+
+T = TypeVar("T")
 
 TOTAL_SECONDS: Final = 15.0
 """Seconds of one attempt, from the look-up of the name to the end of the head of the answer."""
@@ -50,7 +55,45 @@ class HttpSender:
         except (ValueError, httptools.HttpParserError):
             return Answer(None, "the receiver's answer is not HTTP, or its head is too long")
 
+    async def get(self, url: str, *, allow_private: bool) -> bytes:
+        """Return the body of the answer of an address, which has to be 200 and at most 64 KiB.
+
+        Raises FetchError.
+        """
+        try:
+            async with asyncio.timeout(TOTAL_SECONDS):
+                target = read_target(url, allow_private=allow_private)
+                answer = await self._talk(target, _question(target), _read_body, allow_private)
+        except TargetError as error:
+            raise FetchError(str(error).partition(";")[0]) from None
+        except TimeoutError:
+            message = "it did not answer in time"
+            raise FetchError(message) from None
+        except ssl.SSLCertVerificationError as error:
+            message = f"its certificate is not valid: {error.verify_message}"
+            raise FetchError(message) from None
+        except (OSError, EOFError) as error:
+            message = f"it cannot be reached: {_reason(error)}"
+            raise FetchError(message) from None
+        except (ValueError, httptools.HttpParserError):
+            message = "its answer is not HTTP, or too long"
+            raise FetchError(message) from None
+        if answer.status != HTTPStatus.OK:
+            message = f"it answers with status {answer.status}"
+            raise FetchError(message)
+        return bytes(answer.body)
+
     async def _send(self, target: WebhookTarget, message: Message, allow_private: bool) -> Answer:  # noqa: FBT001 -- private
+        return Answer(await self._talk(target, _request(target, message), _read_status, allow_private))
+
+    async def _talk(
+        self,
+        target: WebhookTarget,
+        request: bytes,
+        read: Callable[[asyncio.StreamReader], Awaitable[T]],
+        allow_private: bool,  # noqa: FBT001 -- private
+    ) -> T:
+        """Look the name up, check its addresses, connect to one of them, send a request and read the answer."""
         async with asyncio.timeout(CONNECT_SECONDS):
             addresses = await look_up(target.host, target.port)
         for address in addresses:
@@ -58,8 +101,8 @@ class HttpSender:
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await self._connect(target, addresses)
         try:
-            writer.write(_request(target, message))
-            return Answer(await _read_status(reader))
+            writer.write(request)
+            return await read(reader)
         finally:
             # Not closed in an orderly way, which would wait for the receiver.
             writer.transport.abort()
@@ -127,6 +170,11 @@ def _request(target: WebhookTarget, message: Message) -> bytes:
     return f"POST {target.path} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + message.body
 
 
+def _question(target: WebhookTarget) -> bytes:
+    lines = f"host: {target.authority}\r\naccept: application/json\r\nconnection: close\r\n"
+    return f"GET {target.path} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
+
+
 class _Head:
     """Notes when the head and the whole of a final answer have been parsed."""
 
@@ -162,6 +210,43 @@ async def _read_status(reader: asyncio.StreamReader) -> int:
         head.parser.feed_data(data)
     await _read_rest(reader, head)
     return head.status
+
+
+class _Whole(_Head):
+    """Keeps the body of a final answer, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = bytearray()
+        self.sized = False
+        """Whether the end of the body follows from the head, and not from the end of the connection."""
+
+    def on_header(self, name: bytes, _value: bytes) -> None:
+        self.sized = self.sized or name.lower() in {b"content-length", b"transfer-encoding"}
+
+    def on_body(self, data: bytes) -> None:
+        self.body += data
+
+
+async def _read_body(reader: asyncio.StreamReader) -> _Whole:
+    """Return an answer with its body.
+
+    Raises OSError, EOFError, httptools.HttpParserError, or ValueError if head and body are too long.
+    """
+    whole, size = _Whole(), 0
+    while not whole.ended:
+        data = await reader.read(_CHUNK)
+        size += len(data)
+        if size > MAX_HEAD + MAX_BODY:
+            message = "the answer is too long"
+            raise ValueError(message)
+        if not data:
+            if whole.status is None or whole.sized:
+                message = "it closed the connection before the end of its answer"
+                raise EOFError(message)
+            break
+        whole.parser.feed_data(data)
+    return whole
 
 
 async def _read_rest(reader: asyncio.StreamReader, head: _Head) -> None:

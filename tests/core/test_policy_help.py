@@ -6,13 +6,23 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from antechamber.core.policy import Case, Guideline, Limits, Producer, Rules
+from antechamber.core.access.workload import Issuer, Subject
+from antechamber.core.policy import Case, Guideline, Limits, Producer, Rules, SessionRules
 from antechamber.core.policy_help import WANTED, explain_value
 
 
 @pytest.mark.parametrize(
     ("location", "table"),
-    [("producer[]", Producer), ("defaults", Rules), ("limits", Limits), ("guideline[]", Guideline), ("test[]", Case)],
+    [
+        ("issuer[]", Issuer),
+        ("producer[].subjects[]", Subject),
+        ("session.curator", SessionRules),
+        ("producer[]", Producer),
+        ("defaults", Rules),
+        ("limits", Limits),
+        ("guideline[]", Guideline),
+        ("test[]", Case),
+    ],
 )
 def test_every_key_has_a_help_text(location: str, table: type[Struct]) -> None:
     """Every key of every table has a help text."""

@@ -103,6 +103,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/settings"): FIGURES,
     ("POST", "/settings"): FORM,
     ("POST", "/settings/password"): FORM,
+    ("POST", "/settings/sessions"): FORM,
     ("GET", "/memories/propose"): CURATOR,
     ("POST", "/memories/propose"): FORM,
     ("GET", "/help"): HELP,

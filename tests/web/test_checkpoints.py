@@ -803,6 +803,7 @@ UNLOGGED = {
     "POST /login": "sessions open and end; who may sign in is logged",
     "POST /logout": "as above",
     "POST /settings": "somebody's own keys",
+    "POST /settings/sessions": "as POST /login",
     "POST /review/views": "somebody's own filters",
     "POST /review/next": "a claim: a courtesy with an end",
     "POST /review/{proposal_id}/claim": "as above",

@@ -1,5 +1,6 @@
 """Sealed events: masked, revealed one span at a time, released redacted, destroyed, cleared, expired."""
 
+import html
 import json
 import re
 from pathlib import Path
@@ -147,6 +148,26 @@ def test_one_span_is_revealed_with_a_reason_and_a_leaf(service: Service, sealed:
     assert (leaf["action"], leaf["actor"], leaf["subject"]["quarantine_id"]) == ("reveal", "bob", sealed)
     assert VALUE not in dump(service.location)
     assert app.examine(service.location) == []
+
+
+@pytest.mark.parametrize("kind", ["reveal", "destroy", "clear"])
+def test_private_text_is_revealed_or_destroyed_after_a_recent_check_only(
+    service: Service, sealed: str, kind: str
+) -> None:
+    """A sign-in of an hour ago does not suffice: the page asks for the password and keeps what was typed."""
+    service.state.access.accounts.add("bob", "curator", None, service.state.passwords.hash("a long pass phrase"))
+    bob = service.sign_in()
+    fields = form(bob, sealed) | {"span": "1", "reason_text": 'Is it "public" <b>?'}
+    service.set_access_clock(lambda: app.clock() + 3_600_000_000)
+    asked = bob.post(f"/quarantine/{sealed}/{kind}", fields)
+    assert asked.status_code == 403
+    assert VALUE not in asked.text
+    sent = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', asked.text))
+    assert {name: html.unescape(value) for name, value in sent.items()} == fields
+    assert count(service.location, "SELECT count(*) FROM sealed_events WHERE ended_at IS NULL") == 1
+    done = bob.post(f"/quarantine/{sealed}/{kind}", fields | {"confirmation": "a long pass phrase"})
+    assert done.status_code == {"reveal": 200, "destroy": 303, "clear": 200}[kind]
+    assert (VALUE in done.text) == (kind != "destroy")
 
 
 @pytest.mark.parametrize(

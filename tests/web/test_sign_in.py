@@ -195,23 +195,49 @@ def test_signing_out_ends_the_session(service: Service) -> None:
     assert service.client.get("/review", headers=copy, follow_redirects=False).status_code == 303
 
 
-@pytest.mark.parametrize("minutes", [61, 13 * 60])
-def test_a_session_ends_by_itself(service: Service, minutes: int) -> None:
-    """A session ends after an hour without a request."""
-    desk = service.sign_in()
-    assert desk.browser.get("/review").status_code == 200
-    _later(service, minutes)
-    assert desk.browser.get("/review", follow_redirects=False).status_code == 303
+@pytest.mark.parametrize(("role", "minutes"), [("curator", 12 * 60), ("auditor", 60), ("operator", 60)])
+def test_an_idle_session_ends_by_itself(service: Service, role: str, minutes: int) -> None:
+    """A session ends without a request of twelve hours for a curator, of one hour for others."""
+    early, late = service.sign_in("early", role), service.sign_in("late", role)
+    assert early.browser.get("/dashboard").status_code == late.browser.get("/dashboard").status_code == 200
+    _later(service, minutes - 1)
+    assert early.browser.get("/dashboard", follow_redirects=False).status_code == 200
+    _later(service, minutes + 1)
+    assert late.browser.get("/dashboard", follow_redirects=False).status_code == 303
 
 
-def test_a_busy_session_ends_after_twelve_hours(service: Service) -> None:
-    """A session in use ends after 12 hours."""
-    desk = service.sign_in()
+@pytest.mark.parametrize(("role", "halves"), [("curator", 48), ("auditor", 24)])
+def test_a_busy_session_ends_by_itself(service: Service, role: str, halves: int) -> None:
+    """A session in use ends after 24 hours for a curator, after 12 hours for others."""
+    desk = service.sign_in("eve", role)
     states = []
-    for minutes in range(0, 13 * 60, 30):
-        _later(service, minutes)
-        states.append(desk.browser.get("/review", follow_redirects=False).status_code)
-    assert states == [200] * 24 + [303] * 2
+    for number in range(halves + 2):
+        _later(service, number * 30)
+        states.append(desk.browser.get("/dashboard", follow_redirects=False).status_code)
+    assert states == [200] * halves + [303] * 2
+
+
+def test_the_policy_says_how_long_sessions_last(service: Service, policies: Path) -> None:
+    """A policy that shortens sessions ends those that are open; other roles and keys stay as they are."""
+    bob, una = service.sign_in("bob"), service.sign_in("una", "auditor")
+    (policies / "people.toml").write_text("[session.curator]\nidle_minutes = 600\nabsolute_hours = 2\n")
+    service.state.admission._policies.refresh()
+    _later(service, 59)
+    assert bob.browser.get("/dashboard", follow_redirects=False).status_code == 200
+    assert una.browser.get("/dashboard", follow_redirects=False).status_code == 200
+    _later(service, 118)
+    assert bob.browser.get("/dashboard", follow_redirects=False).status_code == 200
+    _later(service, 121)
+    assert bob.browser.get("/dashboard", follow_redirects=False).status_code == 303
+
+
+def test_a_form_of_a_session_that_has_lasted_too_long_changes_nothing(service: Service) -> None:
+    """What was looked up a moment ago does not carry a session beyond its end."""
+    desk = service.sign_in()
+    csrf = _csrf(desk)
+    _later(service, 24 * 60 - 1)
+    assert desk.browser.get("/dashboard", follow_redirects=False).status_code == 303
+    assert desk.post("/settings", {"csrf": csrf}).status_code == 401
 
 
 def test_the_cookie_is_kept_from_scripts_and_other_sites(service: Service) -> None:

@@ -26,6 +26,7 @@ from antechamber.core.mcp_resources import Serving
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.event_vault import EventVault
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
 from antechamber.flows.alarm_log import AlarmLog
 from antechamber.flows.change_watch import ChangeWatch
@@ -75,6 +76,8 @@ PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
 """Seconds between two checks whether the log needs a signature."""
+KEYS_EVERY: Final = 1.0
+"""Seconds between two looks at which keys of issuers are due."""
 FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
@@ -123,7 +126,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     checkpoints = _open_recorded_log(store, settings, policies, now)
     proofs, heartbeat = LogProofs(store, checkpoints), _heartbeat(store, settings, policies, now)
     guarded = WriteGate(store, checkpoints)
-    access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
+    access = _access(guarded, policies, now, secret, checkpoints, background)
     admission = _admission(guarded, policies, settings, now, background)
     changes = _changes(store, Recall(store, policies, ReadCounts(guarded, policies, now)), background)
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
@@ -182,6 +185,20 @@ def _changes(store: Store, recall: Recall, background: Background) -> Changes:
 def _sorter(store: Store, heartbeat: Heartbeat, background: Background) -> QueueSorter:
     """Return what sorts the queue, in the process that leads."""
     return QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
+
+
+def _access(
+    store: Store,
+    policies: PolicyReloader,
+    now: Clock,
+    secret: bytes,
+    checkpoints: Checkpoints,
+    background: Background,
+) -> AccessFlows:
+    """Return the flows of access, which follow the policy in force; alarms about issuers are listed with the others."""
+    access = connect_access(store, now, os.urandom, secret, checkpoints.check, lambda: policies.current.policy)
+    background.add_alarms(access.issuer_keys.alarms)
+    return access
 
 
 async def _start_workers(heartbeat: Heartbeat | None) -> ThreadPoolExecutor:
@@ -271,6 +288,7 @@ def _list_periodic_work(
         ("forgetting times on screen", services.desk.screen_times.forget, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
         ("counting reads of memories", services.recall.reads.flush, FLUSH_EVERY),
+        ("fetching keys of issuers", services.access.issuer_keys.tick, KEYS_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
 

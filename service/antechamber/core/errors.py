@@ -62,6 +62,12 @@ class UnavailableError(AntechamberError):
     temporary = True
 
 
+class FetchError(AntechamberError):
+    """Raised when a document of another service cannot be had now; the text says why."""
+
+    temporary = True
+
+
 class PolicyError(AntechamberError):
     """Raised when a policy file is not valid; the text names file, key and what to write instead."""
 

@@ -7,6 +7,9 @@ from typing import Annotated, Any, Final, Literal
 from blake3 import blake3
 from msgspec import Meta, Struct, field, json, to_builtins
 
+from antechamber.core.access.callers import AccountRole
+from antechamber.core.access.sessions import MAX_ABSOLUTE_HOURS
+from antechamber.core.access.workload import Issuer, Subject
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import MAX_SCOPES, NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
@@ -30,6 +33,8 @@ class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     owner: Person
     submit: list[Grant] = []
     read: list[Grant] = []
+    subjects: list[Subject] = []
+    """Whose workload tokens are this producer's."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -78,6 +83,41 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Days after which a memory that was not read comes up for review; 0 for never."""
     reads_kept_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     """Days for which it is kept who read a memory, and how often."""
+
+
+class SessionRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long sessions of one role last."""
+
+    idle_minutes: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS * 60)] = 60
+    """Minutes without a request after which a session ends."""
+    absolute_hours: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS)] = 12
+    """Hours after which a session ends even if it is in use."""
+    confirm_minutes: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS * 60)] = 15
+    """Minutes after a sign-in or a check of the password during which sensitive actions do not ask for it again."""
+
+
+class CuratorSessionRules(SessionRules, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long sessions of curators last: through a working day with its breaks."""
+
+    idle_minutes: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS * 60)] = 720
+    absolute_hours: Annotated[int, Meta(ge=1, le=MAX_ABSOLUTE_HOURS)] = 24
+
+
+class SessionPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long sessions last, by the role of the account."""
+
+    curator: CuratorSessionRules = field(default_factory=CuratorSessionRules)
+    auditor: SessionRules = field(default_factory=SessionRules)
+    operator: SessionRules = field(default_factory=SessionRules)
+
+    def of(self, role: AccountRole) -> SessionRules:
+        """Return the rules of a role."""
+        rules: dict[AccountRole, SessionRules] = {
+            "curator": self.curator,
+            "auditor": self.auditor,
+            "operator": self.operator,
+        }
+        return rules[role]
 
 
 class Sharing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -137,6 +177,8 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     """All policy files together, as in force at one time."""
 
     producers: dict[str, Producer] = {}
+    issuers: dict[str, Issuer] = {}
+    """Platforms whose workload tokens are accepted, by their claim `iss`."""
     defaults: Rules = field(default_factory=Rules)
     scopes: dict[Scope, ScopeRules] = field(default_factory=_shipped_scopes)
     limits: Limits = field(default_factory=Limits)
@@ -145,6 +187,7 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     privacy: Privacy = field(default_factory=Privacy)
     reveal: list[Person] = []
     """Persons who may reveal, redact and settle sealed events."""
+    session: SessionPolicy = field(default_factory=SessionPolicy)
     guidelines: list[Guideline] = []
     sources: dict[str, str] = {}
     """Web addresses of sources by the beginning of the URIs that they replace; see `core.review.source_links`."""
@@ -191,6 +234,18 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
             for guideline in self.guidelines
             if (not guideline.scopes or scope in guideline.scopes) and (not guideline.kinds or kind in guideline.kinds)
         ]
+
+    @cached_property
+    def _subjects(self) -> dict[tuple[str, str], str]:
+        return {
+            (subject.issuer, subject.subject): producer.identity
+            for producer in self.producers.values()
+            for subject in producer.subjects
+        }
+
+    def producer_of(self, issuer: str, subject: str) -> str | None:
+        """Return the identity of the producer for which an issuer vouches under a subject, or None."""
+        return self._subjects.get((issuer, subject))
 
     def owner(self, producer_identity: str) -> str | None:
         """Return a producer's current owner, or None if the producer is not listed."""

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from antechamber.core.access.workload import Algorithm
 from antechamber.core.contract import SCOPES
 
 IDENTITY: Final = (
@@ -17,6 +18,7 @@ _PERSON: Final = 'a name of 1 to 128 printable characters, e.g. "ada"'
 _FROM_ONE: Final = "a whole number, 1 or more"
 _FROM_ZERO: Final = "a whole number, 0 or more"
 _DAYS: Final = "a whole number, e.g. 30"
+_WORD: Final = "1 to 512 characters without blanks"
 _TEXT: Final = "a text in quotation marks"
 
 WANTED: Final[dict[str, str]] = {
@@ -27,6 +29,20 @@ WANTED: Final[dict[str, str]] = {
     "producer[].submit[]": _GRANT,
     "producer[].read": 'a list of scopes, e.g. ["project:apollo"]',
     "producer[].read[]": _GRANT,
+    "producer[].subjects": 'a list of tables, e.g. [{issuer = "https://ci.example.com", subject = "job:release"}]',
+    "producer[].subjects[]": '{issuer = "https://ci.example.com", subject = "job:release"}',
+    "producer[].subjects[].issuer": "the issuer of an [[issuer]] table",
+    "producer[].subjects[].subject": f"the claim sub of its tokens: {_WORD}",
+    "issuer": "tables: [[issuer]] with issuer, audience, and keys_url or keys",
+    "issuer[].issuer": f"the claim iss of its tokens: {_WORD}",
+    "issuer[].audience": f"a name in the claim aud of its tokens: {_WORD}",
+    "issuer[].keys_url": 'an https address, e.g. "https://ci.example.com/jwks"',
+    "issuer[].keys": "a list of at most 100 public keys, each a JWK as a table with kid",
+    "issuer[].keys[]": "a public key, as a JWK in a table with kid",
+    "issuer[].algorithms": 'a list, e.g. ["RS256"]',
+    "issuer[].algorithms[]": f"one of {', '.join(get_args(Algorithm))}",
+    "issuer[].max_minutes": "a whole number of minutes from 1 to 1440",
+    "issuer[].allow_private": "true or false",
     "reveal": 'a list of persons, e.g. ["ada"]',
     "reveal[]": _PERSON,
     "defaults": "a table: [defaults]",
@@ -55,6 +71,11 @@ WANTED: Final[dict[str, str]] = {
     "oversight": "a table: [oversight]",
     "oversight.second_looks": "a whole number of percent, from 0 to 100",
     "oversight.screen_days": "a whole number from 0 to 365",
+    "session": "tables: [session.curator], [session.auditor] or [session.operator]",
+    "session.curator": "a table: [session.curator]",
+    "session.curator.idle_minutes": "a whole number of minutes from 1 to 43200",
+    "session.curator.absolute_hours": "a whole number of hours from 1 to 720",
+    "session.curator.confirm_minutes": "a whole number of minutes from 1 to 43200",
     "off": 'a list of rules, e.g. ["iban"]; antechamber policy check --rules lists all',
     "off[]": 'the name of a rule, e.g. "iban"',
     "revoke_pasted_tokens": "true or false",
@@ -80,7 +101,12 @@ WANTED: Final[dict[str, str]] = {
 }
 """What to write, by the path of a key: [] is an element of a list, or one of several tables."""
 
-_LIKE: Final = (("test[].producer.", "producer[]."), ("scope[].", "defaults."))
+_LIKE: Final = (
+    ("test[].producer.", "producer[]."),
+    ("scope[].", "defaults."),
+    ("session.auditor", "session.curator"),
+    ("session.operator", "session.curator"),
+)
 """Paths whose keys are the same as those of another path."""
 _ELEMENT: Final = re.compile(r"\[[^\]]*\]")
 _PLACED: Final = re.compile(r"(.*?) - at `\$\.?(.*?)`", re.DOTALL)

@@ -10,6 +10,7 @@ from antechamber.flows.sessions import Sessions
 from antechamber.flows.sign_in import SignIn
 from antechamber.flows.token_check import TokenCheck
 from antechamber.flows.tokens import Tokens
+from antechamber.flows.workload.issuer_keys import IssuerKeys
 
 
 class AccessFlows(Struct, frozen=True, kw_only=True):
@@ -23,3 +24,4 @@ class AccessFlows(Struct, frozen=True, kw_only=True):
     sessions: Sessions
     last_use: LastUse
     address: PublicAddress
+    issuer_keys: IssuerKeys

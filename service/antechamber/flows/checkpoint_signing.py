@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antechamber.core.access.sessions import ABSOLUTE, EndedAccess
+from antechamber.core.access.sessions import LONGEST, EndedAccess
 from antechamber.core.errors import AntechamberError, BusyError, ClosedError, ContradictionError, LogError
 from antechamber.core.log.checkpoint_text import Checkpoint, read_key
 from antechamber.core.log.ports import LogRows, Signer
@@ -307,7 +307,7 @@ class Checkpoints:
 
         def begin(tx: Rows) -> EndedAccess:
             tx.log.add_verifier_key(new, now, **facts)
-            return tx.access.end_access(now, now - ABSOLUTE)
+            return tx.access.end_access(now, now - LONGEST)
 
         ended = self._store.write(begin).result()
         self._store.accept_loss()

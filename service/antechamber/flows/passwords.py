@@ -1,7 +1,8 @@
-"""Passwords of accounts: set by an operator, or changed by its person."""
+"""Passwords of accounts: set by an operator, changed by their person, or asked for again by sensitive actions."""
 
+import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from antechamber.core.access.callers import COMMAND_LINE, Account, PasswordChange
 from antechamber.core.access.sessions import check_signed_in, no_account
@@ -9,6 +10,9 @@ from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
 from antechamber.flows.sign_in_limits import count_attempt, forgive, subjects_of
+from antechamber.logs import note
+
+_log: Final = logging.getLogger(__name__)
 
 
 class AccountPasswords:
@@ -63,18 +67,9 @@ class AccountPasswords:
 
         Raises TooManyAttemptsError, SignedOutError, BusyError or UnavailableError, and what `make` raises.
         """
-        subjects = subjects_of(account.name)
-
-        def count(tx: Rows) -> tuple[list[int], str | None]:
-            check_signed_in(account, tx.access.signed_in(account.session), self._clock())
-            user = tx.access.user(account.name)
-            return count_attempt(tx.access, subjects, self._clock()), user.password if user else None
-
-        counted, current = self._store.write(count).result()
-        if current is not None and not verify(current):
+        proven, current = self._prove(account, verify)
+        if not proven and current is not None:
             return False
-        # The current password was right, so a refused new password does not count as a guess.
-        self._store.write(lambda tx: forgive(tx.access, subjects, counted, self._clock())).result()
         password = make()
 
         def replace(tx: Rows) -> bool:
@@ -99,6 +94,45 @@ class AccountPasswords:
         done = self._store.write(replace).result()
         self._forget_sessions()
         return done
+
+    def confirm(self, account: Account, verify: Callable[[str], bool]) -> bool:
+        """Store that a person proved again who it is, for actions that ask for it.
+
+        `verify` returns whether the account's password was given. Return False if it is wrong, or if there is none.
+        Each attempt counts as a failed sign-in until it succeeds.
+
+        Raises TooManyAttemptsError, SignedOutError, BusyError or UnavailableError.
+        """
+        proven, _ = self._prove(account, verify)
+        if not proven:
+            note(_log, logging.WARNING, "confirmation failed", account=account.name, role=account.role)
+            return False
+
+        def store(tx: Rows) -> None:
+            now = self._clock()
+            check_signed_in(account, tx.access.signed_in(account.session), now)
+            tx.access.confirm_session(account.session, now)
+
+        self._store.write(store).result()
+        self._forget_sessions()
+        note(_log, logging.INFO, "confirmed", account=account.name, role=account.role)
+        return True
+
+    def _prove(self, account: Account, verify: Callable[[str], bool]) -> tuple[bool, str | None]:
+        """Return whether the account's password was given, and its hash."""
+        subjects = subjects_of(account.name)
+
+        def count(tx: Rows) -> tuple[list[int], str | None]:
+            check_signed_in(account, tx.access.signed_in(account.session), self._clock())
+            user = tx.access.user(account.name)
+            return count_attempt(tx.access, subjects, self._clock()), user.password if user else None
+
+        counted, current = self._store.write(count).result()
+        proven = current is not None and verify(current)
+        if proven or current is None:
+            # The attempt is forgiven before the action, so that a refused new password does not count as a guess.
+            self._store.write(lambda tx: forgive(tx.access, subjects, counted, self._clock())).result()
+        return proven, current
 
     def _active(self, name: str) -> bool:
         with self._store.read() as tx:

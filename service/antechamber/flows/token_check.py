@@ -1,10 +1,12 @@
 """Checks the token of a request: bearer tokens are looked up by their digest."""
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.access.secret_format import digest_secret, has_checksum
+from antechamber.core.access.workload import is_workload_token
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.flows.last_use import LastUse
@@ -22,32 +24,46 @@ class TokenCheck:
         self._clock = clock
         self._last_use = last_use
         self._cache: LookUpCache[Bearer] = LookUpCache()
+        self._vouched: Callable[[str], Bearer | None] = lambda _: None
+
+    def accept(self, vouched: Callable[[str], Bearer | None]) -> None:
+        """Also accept workload tokens: `vouched` returns the bearer of one, or None."""
+        self._vouched = vouched
 
     def needs_no_read(self, secret: str) -> bool:
         """Return whether a token can be checked without a read from the store."""
         remembered, _ = self._cache.get(digest_secret(secret), self._clock())
-        return remembered or not has_checksum(secret)
+        return remembered or not (has_checksum(secret) or is_workload_token(secret))
 
     def remembered_bearer(self, secret: str) -> Bearer | None:
         """Return the bearer of a token if it was looked up within the last second, else None."""
         now = self._clock()
         _, bearer = self._cache.get(digest_secret(secret), now)
-        if bearer is not None:
-            self._last_use.note_token(bearer.id, now)
+        self._note(bearer, now)
         return bearer
 
     def bearer(self, secret: str) -> Bearer | None:
-        """Return the bearer of a token, or None if the token is unknown, expired or revoked."""
+        """Return the bearer of a token, or None if the token is unknown, expired, revoked or otherwise refused.
+
+        Raises UnavailableError if the keys of a workload token's issuer are not known yet.
+        """
         digest, now = digest_secret(secret), self._clock()
         remembered, bearer = self._cache.get(digest, now)
         if not remembered:
-            if not has_checksum(secret):
+            if has_checksum(secret):
+                bearer = self._look_up(digest, now)
+            elif is_workload_token(secret):
+                bearer = self._vouched(secret)
+            else:
                 return None
-            bearer = self._look_up(digest, now)
             self._cache.put(digest, now, bearer)
-        if bearer is not None:
-            self._last_use.note_token(bearer.id, now)
+        self._note(bearer, now)
         return bearer
+
+    def _note(self, bearer: Bearer | None, now: int) -> None:
+        """Note the last use of a token that is stored; those of other issuers are not, and have no positive id."""
+        if bearer is not None and bearer.id > 0:
+            self._last_use.note_token(bearer.id, now)
 
     def _look_up(self, digest: str, now: int) -> Bearer | None:
         with self._store.read() as tx:

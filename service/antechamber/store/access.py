@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from antechamber.core.access.callers import COMMAND_LINE, PasswordChange
-from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess
+from antechamber.core.access.callers import COMMAND_LINE, Account, PasswordChange
+from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess, OpenSession
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.leaf import account_members, of_access, of_password, token_members
 from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
@@ -161,6 +161,20 @@ class AccessQueries:
     def end_session(self, digest: str, now: int) -> None:
         self.hold_sessions()
         self._sql.run("end_session", digest=digest, ended_at=now)
+
+    def sessions_of(self, user: int, begun_after: int, limit: int) -> list[OpenSession]:
+        rows = self._sql.all("sessions_of_user", user=user, begun_after=begun_after, limit=limit)
+        return msgspec.convert(rows, list[OpenSession])
+
+    def end_other_sessions(self, account: Account, shown: str | None, now: int) -> int:
+        self.hold_sessions()
+        if shown is None:
+            return self._sql.run("end_other_sessions", name=account.name, kept=account.session, ended_at=now)
+        values = {"user": account.id, "kept": account.session, "ended_at": now}
+        return self._sql.run("end_shown_session", shown=shown, length=SHOWN, **values)
+
+    def confirm_session(self, digest: str, now: int) -> None:
+        self._sql.run("confirm_session", digest=digest, confirmed_at=now)
 
     def failures(self, subject: str, since: int) -> tuple[int, int]:
         row = self._sql.one("count_failures", subject=subject, since=since)

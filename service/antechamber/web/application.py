@@ -214,7 +214,7 @@ def _handlers() -> list[Any]:
         live.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
-        Router("/", route_handlers=[preferences.show_settings, preferences.choose, preferences.change_password]),
+        Router("/", route_handlers=[*preferences.ROUTES]),
         Router("/", route_handlers=[proposing.show_form, proposing.propose]),
         *audit_api.ROUTES,
         audit_pages.audit,

@@ -58,6 +58,8 @@ _DONE: Final = {
     "view": "View saved.",
     "kept": "Settings saved.",
     "memory-kept": "Kept. The memory is unchanged, and its review date is in the log.",
+    "ended": "Ended. The browser there has to sign in again.",
+    "ended-before": "No other session was open any more.",
     "password": "The new password is set. Your other sessions have ended.",
 }
 

@@ -15,6 +15,7 @@ from antechamber.core.review.quarantine import QuarantineForm
 from antechamber.flows.sealed_events import RevealForm, SealedEvents, SealedSettling
 from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, act, typed_text
+from antechamber.web.confirming import confirm
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.pages import MAX_FORM, page, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
@@ -32,6 +33,8 @@ async def reveal(
     """Record why a curator needs to see one span, and show it in this answer only."""
     form = await read_form(request)
     account = curator(request, form)
+    if asking := await confirm(request, form, account, f"/quarantine/{quarantine_id}"):
+        return asking
     asked = RevealForm(
         span=read_number(form.get("span", ""), otherwise=0),
         decision_key=form.get("decision_key", "")[:128],
@@ -55,6 +58,8 @@ async def settle_sealed(
     """Release an event with its redacted text, destroy it, or clear it as a false alarm."""
     form = await read_form(request)
     account, kind = curator(request, form), _KINDS[request.scope["path"].rpartition("/")[2]]
+    if kind != "release" and (asking := await confirm(request, form, account, f"/quarantine/{quarantine_id}")):
+        return asking
     asked = QuarantineForm(
         kind=kind,
         version=read_number(form.get("version", ""), otherwise=-1),

@@ -38,6 +38,10 @@ class Account(Struct, frozen=True, kw_only=True):
     """The saved views, in the stored form of core.review.queue_filter."""
     dense: bool = False
     """Whether lists show one line for each row."""
+    ends_at: int = 0
+    """When the session ends even if it is in use, in microseconds since 1970 UTC."""
+    confirmed_until: int = 0
+    """Until when the last check of who it is counts for sensitive actions, in microseconds since 1970 UTC."""
 
 
 class PasswordChange(Struct, frozen=True, kw_only=True):

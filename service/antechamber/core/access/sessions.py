@@ -8,8 +8,10 @@ from antechamber.core.access.callers import Account, AccountRole
 from antechamber.core.errors import AntechamberError
 from antechamber.core.rows.access import SessionRow, TokenRow, UserRow
 
-ABSOLUTE: Final = 12 * 3_600_000_000
-"""Microseconds after which a session ends, even if it is in use."""
+MAX_ABSOLUTE_HOURS: Final = 720
+"""The longest life of a session that a policy may grant, in hours."""
+LONGEST: Final = MAX_ABSOLUTE_HOURS * 3_600_000_000
+"""Microseconds after which a session has ended under any policy."""
 SHOWN: Final = 16
 """Leading characters of a digest shown in lists of links and sessions."""
 
@@ -37,6 +39,19 @@ class BegunAccess(Struct, frozen=True, kw_only=True):
     proof: str
 
 
+class OpenSession(Struct, frozen=True, kw_only=True):
+    """A session that has not been ended, as its person lists it."""
+
+    digest: str
+    created_at: int
+    seen_at: int
+
+    @property
+    def shown(self) -> str:
+        """The beginning of the digest, which names the session on a page and in the log."""
+        return self.digest[:SHOWN]
+
+
 class EndedAccess(Struct, frozen=True, kw_only=True):
     """All access that ended with an abandoned log."""
 
@@ -60,7 +75,7 @@ def check_signed_in(account: Account, session: SessionRow | None, now: int) -> N
 
     Raises SignedOutError if the check fails.
     """
-    if session is None or now - session.created_at > ABSOLUTE:
+    if session is None or now > account.ends_at:
         raise SignedOutError
     if (session.id, session.role, session.person) != (account.id, account.role, account.person):
         raise SignedOutError

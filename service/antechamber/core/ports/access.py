@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from antechamber.core.access.callers import COMMAND_LINE, PasswordChange
-from antechamber.core.access.sessions import BegunAccess, EndedAccess
+from antechamber.core.access.callers import COMMAND_LINE, Account, PasswordChange
+from antechamber.core.access.sessions import BegunAccess, EndedAccess, OpenSession
 from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 
 
@@ -91,6 +91,18 @@ class AccessRows(Protocol):
 
     def end_session(self, digest: str, now: int) -> None:
         """End a session."""
+
+    def sessions_of(self, user: int, begun_after: int, limit: int) -> list[OpenSession]:
+        """Return an account's sessions that have not been ended, the one used last first."""
+
+    def end_other_sessions(self, account: Account, shown: str | None, now: int) -> int:
+        """End an account's sessions, but the one of the request: the one whose digest begins so, or None for all.
+
+        Return how many were ended.
+        """
+
+    def confirm_session(self, digest: str, now: int) -> None:
+        """Store that the person of a session proved again who it is."""
 
     def failures(self, subject: str, since: int) -> tuple[int, int]:
         """Return how many sign-ins failed for a subject since a time, and when the last one failed."""

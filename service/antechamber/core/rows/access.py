@@ -55,4 +55,6 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     """1 if lists show one line for each row, otherwise 0."""
     created_at: int
     seen_at: int
+    confirmed_at: int | None
+    """When the person last proved again who it is; None if that was the sign-in."""
     proof: str

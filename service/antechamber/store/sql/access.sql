@@ -102,10 +102,23 @@ ORDER BY s.digest
 UPDATE sessions SET ended_at = :now, logged = CASE WHEN created_at > :begun_after THEN 1 ELSE 0 END WHERE ended_at IS NULL
 
 -- name: session_user
-SELECT u.id, u.name, u.person, u.role, u.shortcuts, u.views, u.dense, s.created_at, s.seen_at, s.proof
+SELECT u.id, u.name, u.person, u.role, u.shortcuts, u.views, u.dense, s.created_at, s.seen_at, s.confirmed_at, s.proof
 FROM sessions AS s
 JOIN users AS u ON u.id = s."user"
 WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL
+
+-- name: sessions_of_user
+SELECT digest, created_at, seen_at FROM sessions
+WHERE "user" = :user AND ended_at IS NULL AND created_at > :begun_after
+ORDER BY seen_at DESC, digest
+LIMIT :limit
+
+-- name: end_shown_session
+UPDATE sessions SET ended_at = :ended_at
+WHERE ended_at IS NULL AND digest <> :kept AND "user" = :user AND substr(digest, 1, :length) = :shown
+
+-- name: confirm_session
+UPDATE sessions SET confirmed_at = :confirmed_at WHERE digest = :digest
 
 -- name: share_sessions
 SELECT 1 AS held
