@@ -17,6 +17,7 @@ from antechamber.app.maintenance import (
     opened_log,
 )
 from antechamber.app.rehearsing import rehearse
+from antechamber.app.retaining import plan_retention, run_retention
 from antechamber.app.webhooks import opened_webhooks
 
 __all__ = [
@@ -31,5 +32,7 @@ __all__ = [
     "opened_access",
     "opened_log",
     "opened_webhooks",
+    "plan_retention",
     "rehearse",
+    "run_retention",
 ]

@@ -47,6 +47,7 @@ from antechamber.flows.proposing import Proposing
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
+from antechamber.flows.retention.old_pages import empty_old_pages
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sealed_events import SealedEvents
@@ -158,7 +159,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
         threads = _start_threads(sorter, watch, delivery, app.state.request_log)
         await _look_first(services, policies, settings)
-        tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat, alarms), app)
+        periodic = _list_periodic_work(services, policies, settings, store, heartbeat, alarms)
+        tasks = _start_tasks(background, periodic, app)
         try:
             yield
         finally:
@@ -234,10 +236,15 @@ async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _list_periodic_work(
-    services: Services, policies: PolicyReloader, settings: Settings, heartbeat: Heartbeat, alarms: AlarmLog
+    services: Services,
+    policies: PolicyReloader,
+    settings: Settings,
+    store: Store,
+    heartbeat: Heartbeat,
+    alarms: AlarmLog,
 ) -> list[PeriodicWork]:
-    shared = (
-        []
+    own = (
+        [("emptying the write-ahead log", partial(empty_old_pages, store), FLUSH_EVERY)]
         if settings.database_url is None
         else [
             ("sending heartbeats", heartbeat.beat, BEAT_EVERY),
@@ -245,7 +252,7 @@ def _list_periodic_work(
         ]
     )
     return [
-        *shared,
+        *own,
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("preparing the scan of the desk", policies.prepare_desk, PREPARE_EVERY),
