@@ -1,8 +1,9 @@
-"""Retention on both engines: texts go only after they are in an archive with proofs, and a late retry gets its answer."""
+"""Retention on both engines: texts go only after they are in an archive with proofs; late retries get their answers."""
 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +17,12 @@ from click.testing import CliRunner, Result
 from antechamber import app, durable_files
 from antechamber.app import retaining
 from antechamber.cli import main
+from antechamber.flows.retention import archive as archive_flow
 from antechamber.flows.retention import runs
+from antechamber.flows.retention.old_pages import empty_old_pages
 from antechamber.settings import Location
 from proofs import tamper
-from support import Desk, Service, database, dump, event, until, where, write_policies
+from support import Desk, Service, database, dump, event, running, where, write_policies
 
 DAY = 86_400_000_000
 SCOPES = """
@@ -129,8 +132,9 @@ def verdicts(service: Service, archive: Path, size: int, folder: Path) -> list[s
     return [tamper.by_python(files), *tamper.by_node(folder, [files])]
 
 
+@pytest.mark.usefixtures("later")
 def test_a_run_removes_what_the_archive_holds_and_late_retries_get_their_answers(
-    service: Service, later: None, tmp_path: Path
+    service: Service, tmp_path: Path
 ) -> None:
     """The plan says what the run removes; both verifiers prove the archive, and the doctor finds no fault."""
     bodies = fill(service)
@@ -155,7 +159,8 @@ def test_a_run_removes_what_the_archive_holds_and_late_retries_get_their_answers
     assert json.loads(run(service, "plan", "--json").stdout) == []
 
 
-def test_the_log_says_what_was_archived_and_removed(service: Service, later: None, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("later")
+def test_the_log_says_what_was_archived_and_removed(service: Service, tmp_path: Path) -> None:
     """The leaf of the run has the digest of the archive, and precedes those of its removals, which name it."""
     fill(service)
     done = made(service, tmp_path / "archive.jsonl")["run"]
@@ -170,7 +175,8 @@ def test_the_log_says_what_was_archived_and_removed(service: Service, later: Non
     assert {leaf["reason_code"] for leaf in removals} == {"retention"}
 
 
-def test_a_changed_archive_is_found_and_removes_nothing(service: Service, later: None, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("later")
+def test_a_changed_archive_is_found_and_removes_nothing(service: Service, tmp_path: Path) -> None:
     """Both verifiers find a changed claim-bearing or textual record; a run does not go on with such a file."""
     fill(service)
     archive = tmp_path / "archive.jsonl"
@@ -206,11 +212,11 @@ def break_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, calls: int 
 
 FAULTS: dict[str, tuple[Any, str, int, bool]] = {
     "before the log is signed": (runs.Retention, "prepare", 1, False),
-    "while the archive is written": (retaining.os, "fsync", 1, False),
+    "while the archive is written": (archive_flow, "canonical", 2, False),
     "before the run is recorded": (runs.Retention, "begin", 1, False),
     "after the run is recorded": (runs.Retention, "begin", 1, True),
     "before the archive has its name": (durable_files, "_refuse_taken", 2, False),
-    "before the folder is synced": (durable_files, "sync_folder", 1, False),
+    "after the archive has its name": (retaining, "note", 1, False),
     "before the first removal": (runs.Retention, "remove", 1, False),
     "between removals": (runs, "uuid7", 3, False),
     "after the last removal": (runs.Retention, "remove", 1, True),
@@ -218,15 +224,16 @@ FAULTS: dict[str, tuple[Any, str, int, bool]] = {
 }
 
 
+@pytest.mark.usefixtures("later")
 def test_a_killed_run_is_repeated_with_the_same_command(
-    service: Service, later: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever a run is killed, no text is gone that is not in the archive, and the same command finishes the work."""
     desk = service.sign_in()
     monkeypatch.setattr(runs, "BATCH", 1)
     for number, (owner, name, calls, after) in enumerate(FAULTS.values()):
-        texts = {f"quoll{number}x{one}marsh" for one in range(3)}
-        bodies = {text: event(f"The {text} is wet.", idempotency_key=f"key-of-{text}") for text in texts}
+        texts = {f"quoll{number}x{one}marsh" for one in range(2)}
+        bodies = {text: event(f"The {text} is wet.") for text in texts}
         for body in bodies.values():
             proposal = service.submit(body).json()["proposal_id"]
             assert desk.decide(proposal, "reject", reason_code="wrong").status_code == 303
@@ -237,9 +244,184 @@ def test_a_killed_run_is_repeated_with_the_same_command(
                 app.run_retention(service.location, service.settings.policies, archive, 10, lambda _done, _all: None)
         kept = {text for text in texts if text in dump(service.location)}
         assert kept | {text for text in texts if archive.exists() and text in archive.read_text()} == texts
-        assert made(service, archive)["run"]["items"] == 3
+        assert made(service, archive)["run"]["items"] == 2
         assert [text for text in texts if text in dump(service.location)] == []
         assert [text for text in texts if text not in archive.read_text()] == []
         assert [file.name for file in tmp_path.iterdir() if ".new" in file.name] == []
         assert answers(service, bodies) == before
     assert app.examine(service.location) == []
+
+
+def test_a_process_that_is_killed_between_removals_is_repeated(service: Service, tmp_path: Path) -> None:
+    """A real SIGKILL after the first removal leaves the archive whole; the same command removes the rest."""
+    desk = service.sign_in()
+    texts = {f"quoll{one}marsh" for one in range(3)}
+    for text in texts:
+        proposal = service.submit(event(f"The {text} is wet.")).json()["proposal_id"]
+        assert desk.decide(proposal, "reject", reason_code="wrong").status_code == 303
+    archive = tmp_path / "archive.jsonl"
+    program = (
+        "import os, signal\n"
+        "from antechamber.app import retaining\n"
+        "from antechamber.cli import main\n"
+        "from antechamber.flows.retention import runs\n"
+        f"now, runs.BATCH = retaining.clock, 1\n"
+        f"retaining.clock = lambda: now() + {100 * DAY}\n"
+        "def kill(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from antechamber.cli import retention\n"
+        "retention._progress = lambda: kill if os.environ.get('KILLED') else (lambda *_: None)\n"
+        "main()\n"
+    )
+    options = ["--policies", str(service.settings.policies), *where(service.location)]
+    command = [sys.executable, "-c", program, "retention", "run", "--archive", str(archive), "--json", *options]
+    killed = subprocess.run(command, env=os.environ | {"KILLED": "1"}, capture_output=True, check=False)  # noqa: S603 -- our own program
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len([text for text in texts if text in dump(service.location)]) == 2
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 -- our own program
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["removed"], result["resumed"], result["run"]["items"]) == (2, True, 3)
+    assert [text for text in texts if text in dump(service.location)] == []
+    assert [text for text in texts if text not in archive.read_text()] == []
+    assert app.examine(service.location) == []
+
+
+@pytest.mark.usefixtures("later")
+def test_what_changed_since_the_archive_is_kept(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proposal that waits again, or was decided again after the archive was written, keeps its text."""
+    desk = service.sign_in()
+    ids = [service.submit(event(f"The quoll{one}marsh is wet.")).json()["proposal_id"] for one in range(3)]
+    for one in ids:
+        assert desk.decide(one, "reject", reason_code="wrong").status_code == 303
+    begin = runs.Retention.begin
+
+    def reopen(self: Any, run: Any) -> None:
+        begin(self, run)
+        for one in ids[:2]:
+            assert desk.decide(one, "undo").status_code == 303
+        assert desk.decide(ids[0], "reject", reason_code="wrong").status_code == 303
+
+    monkeypatch.setattr(runs.Retention, "begin", reopen)
+    done = made(service, tmp_path / "archive.jsonl")
+    assert (done["run"]["items"], done["removed"]) == (3, 1)
+    left = dump(service.location)
+    assert ["quoll0marsh" in left, "quoll1marsh" in left, "quoll2marsh" in left] == [True, True, False]
+    assert app.examine(service.location) == []
+
+
+@pytest.mark.usefixtures("later")
+def test_a_removed_memory_does_not_come_back(service: Service, tmp_path: Path) -> None:
+    """Undoing the decision that superseded it leaves a memory without text ended."""
+    desk = service.sign_in()
+    old = service.submit(event("The old quoll marsh.")).json()["proposal_id"]
+    assert desk.decide(old, "approve").status_code == 303
+    [memory] = service.recall()
+    new = service.submit(event("The new quoll marsh.")).json()["proposal_id"]
+    assert desk.decide(new, "supersede", target=memory["memory_id"]).status_code == 303
+    assert [item["content"] for item in service.recall()] == ["The new quoll marsh."]
+    assert made(service, tmp_path / "archive.jsonl")["removed"] == 1
+    assert desk.decide(new, "undo").status_code == 303
+    assert service.recall() == []
+    assert app.examine(service.location) == []
+
+
+@pytest.mark.usefixtures("later")
+def test_old_counts_are_summed(service: Service, tmp_path: Path) -> None:
+    """Counts older than the policy keeps them by hour are added up; their sums stay, so that the doctor agrees."""
+    body = event()
+    for _ in range(3):
+        service.submit(body)
+    service.state.admission.flush()
+    with database(service.location) as raw:
+        before = raw.execute("SELECT sum(number), (SELECT sum(attempts) FROM replays) FROM tally").fetchone()
+    assert made(service, tmp_path / "archive.jsonl")["summed"] is True
+    with database(service.location) as raw:
+        after = raw.execute("SELECT sum(number), (SELECT sum(attempts) FROM replays) FROM tally").fetchone()
+        hours = raw.execute("SELECT hour FROM tally UNION SELECT hour FROM replays").fetchall()
+    assert (after, hours) == (before, [(0,)])
+    assert app.examine(service.location) == []
+    assert made(service, tmp_path / "archive.jsonl")["summed"] is False
+    assert not (tmp_path / "archive.jsonl").exists()
+
+
+def test_nothing_is_removed_without_windows_or_a_place_for_the_archive(service: Service, tmp_path: Path) -> None:
+    """Young texts stay; an archive in the data folder, in no folder or over a file of others is refused."""
+    fill(service)
+    assert run(service, "plan").stdout == "Nothing would be removed.\n"
+    done = run(service, "run", "--archive", tmp_path / "archive.jsonl")
+    assert (done.exit_code, done.stdout) == (0, "No text is older than the policy keeps it.\n")
+    (tmp_path / "notes").write_text("of others")
+    for place, remedy in {
+        service.data / "a.jsonl": "is in the data folder",
+        tmp_path / "none" / "a.jsonl": "make it first",
+        tmp_path / "notes": "is no archive of this data",
+    }.items():
+        refused = run(service, "run", "--archive", place)
+        assert refused.exit_code == 1
+        assert remedy in refused.stderr
+    assert (tmp_path / "notes").read_text() == "of others"
+    assert set(found(dump(service.location))) == CANARIES.keys()
+
+
+@pytest.mark.usefixtures("later")
+def test_people_read_plan_and_result_in_words(service: Service, tmp_path: Path) -> None:
+    """The plan is a table; the result names archive, size of the log and numbers, also where a run goes on."""
+    fill(service)
+    planned = run(service, "plan").stdout.splitlines()
+    assert planned[0].split() == ["scope", "kind", "items", "bytes", "oldest"]
+    assert [line.split()[:3] for line in planned[1:]] == [
+        ["project", kind, "1"] for kind in ("rejected", "conflict", "withdrawn", "ended")
+    ]
+    archive = tmp_path / "archive.jsonl"
+    done = run(service, "run", "--archive", archive)
+    assert done.exit_code == 0, done.output
+    assert re.search(
+        rf"Wrote {archive}: 4 items, proven by the checkpoint of size \d+\.\nRemoved 4 texts\.", done.stdout
+    )
+    again = run(service, "run", "--archive", archive)
+    assert again.stdout.startswith(f"Went on with {archive}: 4 items")
+    assert "Removed 0 texts." in again.stdout
+
+
+def files_with(folder: Path, texts: list[str]) -> list[tuple[str, str]]:
+    """Return which file of a folder holds which text."""
+    return [
+        (file.name, text)
+        for file in folder.rglob("*")
+        if file.is_file()
+        for text in texts
+        if text.encode() in file.read_bytes()
+    ]
+
+
+@pytest.mark.usefixtures("later")
+def test_no_removed_text_stays_in_the_files(tmp_path: Path, policies: Path) -> None:
+    """Beside a running service its write-ahead log is emptied within a minute, and the index keeps no word."""
+    location = Location(data=tmp_path / "data")
+    with running(location, policies) as service:
+        fill(service)
+        service.wait_until_sorted()
+        assert {text for _, text in files_with(location.data, list(CANARIES.values()))} == set(CANARIES.values())
+        assert made(service, tmp_path / "archive.jsonl")["removed"] == 4
+        empty_old_pages(service.state.checkpoints._store)
+        assert files_with(location.data, list(CANARIES.values())) == []
+        empty_old_pages(service.state.checkpoints._store)
+    assert files_with(location.data, list(CANARIES.values())) == []
+
+
+@pytest.mark.usefixtures("later")
+def test_a_crash_before_the_log_was_emptied_leaves_nothing_after_the_next_start(
+    tmp_path: Path,
+    policies: Path,
+) -> None:
+    """The next service empties the write-ahead log of the one that was killed."""
+    location = Location(data=tmp_path / "data")
+    with running(location, policies) as service:
+        fill(service)
+        assert made(service, tmp_path / "archive.jsonl")["removed"] == 4
+        shutil.copytree(location.data, tmp_path / "copy")
+        assert files_with(tmp_path / "copy", list(CANARIES.values())) != []
+    with running(tmp_path / "copy", policies):
+        assert files_with(tmp_path / "copy", list(CANARIES.values())) == []
