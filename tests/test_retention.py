@@ -231,6 +231,7 @@ def test_a_killed_run_is_repeated_with_the_same_command(
     """Wherever a run is killed, no text is gone that is not in the archive, and the same command finishes the work."""
     desk = service.sign_in()
     monkeypatch.setattr(runs, "BATCH", 1)
+    monkeypatch.setattr(runs, "PAGE", 1)
     for number, (owner, name, calls, after) in enumerate(FAULTS.values()):
         texts = {f"quoll{number}x{one}marsh" for one in range(2)}
         bodies = {text: event(f"The {text} is wet.") for text in texts}

@@ -159,8 +159,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
         threads = _start_threads(sorter, watch, delivery, app.state.request_log)
         await _look_first(services, policies, settings)
-        periodic = _list_periodic_work(services, policies, settings, store, heartbeat, alarms)
-        tasks = _start_tasks(background, periodic, app)
+        tasks = _start_tasks(background, _list_work(services, policies, settings, store, heartbeat, alarms), app)
         try:
             yield
         finally:
@@ -235,7 +234,7 @@ async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _list_periodic_work(
+def _list_work(
     services: Services,
     policies: PolicyReloader,
     settings: Settings,

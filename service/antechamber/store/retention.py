@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from antechamber.core.errors import EraseError
-from antechamber.core.log.leaf import of_retention
+from antechamber.core.log.retention_leaf import of_retention
 from antechamber.core.retention import ExpiredItem, Removal, RetainedKind, RetentionRun, Window
 from antechamber.store.erasures import Erasing, Erasures, check_erasable
 from antechamber.store.statements import Statements

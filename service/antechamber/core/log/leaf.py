@@ -14,7 +14,6 @@ from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.admission import disposition as admission_moved
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.rows import ExportRow, LeafWrite, Role
-from antechamber.core.retention import RetentionRun
 from antechamber.core.review import decision as review_moved
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
@@ -376,25 +375,6 @@ def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> L
         after="erased",
     )
     return _leaf_write(leaf, erasure_id)
-
-
-def of_retention(run: RetentionRun) -> LeafWrite:
-    """Return the leaf of a run of retention, with the digest of the archive that was written before it."""
-    leaf = Leaf(
-        action="retention",
-        actor="command-line",
-        policy_digest=run.policy_digest,
-        role="operator",
-        subject={
-            "retention_id": run.retention_id,
-            "archive": run.archive,
-            "items": str(run.items),
-            "size": str(run.size),
-        },
-        time=format_time(run.begun_at),
-        after="begun",
-    )
-    return _leaf_write(leaf, run.retention_id)
 
 
 def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWrite:
