@@ -403,7 +403,8 @@ TAMPERED = {
     "DELETE FROM password_changes": "leaves for",
     "UPDATE quarantine SET owner = 'eve' WHERE keyed = 0": "another owner than the policy",
     "UPDATE direct_writes SET hour = 1": "says to another hour",
-    "UPDATE erasures SET proposal = (SELECT id FROM proposals WHERE withdrawn = 1)": "says subject",
+    "UPDATE erasures SET proposal = (SELECT id FROM proposals WHERE withdrawn = 1) "
+    "WHERE retention IS NULL": "says subject",
     "INSERT INTO log_nodes (level, number, hash) SELECT 8, 0, hash FROM (SELECT salt AS hash FROM log_leaves "
     "WHERE salt IS NOT NULL LIMIT 1) AS one": "more than its leaves lead to",
     "UPDATE log_keys SET verifier_key = 'garbage' || id": "is not that of the first",
