@@ -33,7 +33,7 @@ class RetentionQueries:
         rows = self._sql.all(
             name, submission_scope=window.submission_scope, until=window.until, after=after, number=number, **values
         )
-        return [ExpiredItem(kind=window.kind, submission_scope=window.submission_scope, **row) for row in rows]
+        return [_item(window, row) for row in rows]
 
     def leaves_with_text(self, item: ExpiredItem) -> list[int]:
         return self._leaves(item.id, proposal=item.kind != "conflict")
@@ -84,3 +84,9 @@ class RetentionQueries:
     def drop_old_pages(self) -> None:
         self._sql.run("unmark_old_pages")
         self._sql.drop_old_pages()
+
+
+def _item(window: Window, row: dict[str, Any]) -> ExpiredItem:
+    texts = [row.pop(name) for name in ("payload", "edited_payload", "source_span")]
+    size = sum(len(text.encode()) for text in texts if text is not None)
+    return ExpiredItem(kind=window.kind, submission_scope=window.submission_scope, bytes=size, **row)

@@ -22,8 +22,8 @@ from antechamber.core.retention import (
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.retention.archive import archive_lines, collect
 
-PAGE: Final = 500
-"""Items of one read."""
+PAGE: Final = 100
+"""Items of one read, each with texts of 128 kB at most."""
 BATCH: Final = 50
 """Items of one transaction."""
 MONTH: Final = 24 * 30

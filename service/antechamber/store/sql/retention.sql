@@ -1,14 +1,6 @@
--- The bytes of an event's text. Overridden for PostgreSQL, which has another function for them.
--- name: bytes_of_proposal
-length(CAST(p.payload AS BLOB)) + coalesce(length(CAST(p.edited_payload AS BLOB)), 0) + length(CAST(p.source_span AS BLOB))
-
--- name: bytes_of_conflict
-length(CAST(q.payload AS BLOB)) + coalesce(length(CAST(q.source_span AS BLOB)), 0)
-
 -- name: expired_rejections
-SELECT p.id, p.proposal_id AS subject, p.decided_at AS since, p.supersedes, p.derived_from,
-    -- include: bytes_of_proposal
-    AS bytes
+SELECT p.id, p.proposal_id AS subject, p.decided_at AS since, p.supersedes, p.derived_from, p.payload,
+    p.edited_payload, p.source_span
 FROM proposals AS p
 LEFT JOIN erasures AS e ON e.proposal = p.id
 WHERE p.id > :after AND p.submission_scope = :submission_scope AND p.state = 'rejected' AND p.withdrawn = :withdrawn
@@ -20,9 +12,7 @@ LIMIT :number
 SELECT * FROM (
     SELECT p.id, p.proposal_id AS subject, (
             SELECT max(c.changed_at) FROM memory_changes AS c JOIN memories AS m ON m.id = c.memory WHERE m.proposal = p.id
-        ) AS since, p.supersedes, p.derived_from,
-        -- include: bytes_of_proposal
-        AS bytes
+        ) AS since, p.supersedes, p.derived_from, p.payload, p.edited_payload, p.source_span
     FROM proposals AS p
     LEFT JOIN erasures AS e ON e.proposal = p.id
     WHERE p.id > :after AND p.submission_scope = :submission_scope AND p.state = 'approved' AND e.id IS NULL
@@ -36,8 +26,7 @@ LIMIT :number
 SELECT * FROM (
     SELECT q.id, q.quarantine_id AS subject,
         (SELECT max(r.decided_at) FROM review_records AS r WHERE r.quarantine = q.id) AS since, q.supersedes, q.derived_from,
-        -- include: bytes_of_conflict
-        AS bytes
+        q.payload, NULL AS edited_payload, q.source_span
     FROM quarantine AS q
     LEFT JOIN erasures AS e ON e.quarantine = q.id
     WHERE q.id > :after AND q.submission_scope = :submission_scope AND q.kind = 'conflict' AND q.state = 'settled'
@@ -100,9 +89,6 @@ ON CONFLICT (producer, hour, channel) DO UPDATE SET attempts = replays.attempts 
 
 -- name: drop_replays
 DELETE FROM replays WHERE hour > 0 AND hour < :hour
-
--- name: mark_old_pages
-INSERT INTO meta (name, value) VALUES ('old_pages', '1') ON CONFLICT (name) DO NOTHING
 
 -- name: unmark_old_pages
 DELETE FROM meta WHERE name = 'old_pages'

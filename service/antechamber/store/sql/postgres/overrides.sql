@@ -85,11 +85,3 @@ WHERE n.nspname = 'antechamber' AND NOT k.convalidated
 -- name: database_size
 -- Why: the server knows the size of its files; SQLite's files are in the data folder.
 SELECT pg_database_size(current_database()) AS bytes
-
--- name: bytes_of_proposal
--- Why: SQLite counts the bytes of a text only as those of a BLOB.
-octet_length(p.payload) + coalesce(octet_length(p.edited_payload), 0) + octet_length(p.source_span)
-
--- name: bytes_of_conflict
--- Why: as bytes_of_proposal.
-octet_length(q.payload) + coalesce(octet_length(q.source_span), 0)
