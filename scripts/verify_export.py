@@ -3,7 +3,8 @@
 
 An export of the whole log is proven complete: its leaves, in their order and nothing else, add up to the root of a
 signed checkpoint (RFC 6962 section 2.1; c2sp.org/tlog-checkpoint, c2sp.org/signed-note). An export of review records,
-dispositions or notes (--records) proves each record that it holds, and never that none is missing.
+dispositions or notes, or an archive of retention with all of these (--records), proves each record that it holds, and
+never that none is missing.
 """
 
 import argparse
@@ -58,6 +59,10 @@ BESIDE = {
     "approvals_required", "memory_id", "resulting_hash", "resulting_version", "shown_hash", "source_event_hash",
 }  # fmt: skip
 """Members included for reading only: neither leaf nor commitment covers them."""
+CLAIMS = {"derived_from", "supersedes"}
+"""Members of an event in an archive of retention, if it has claims; included for reading only."""
+LOST = {"review": COMMITTED, "disposition": TEXT["disposition"], "note": NOTE_COMMITTED}
+"""Members that nothing proves once the salt is gone."""
 PLACE = {"leaf", "leaf_hash", "record", "sequence"}
 MEMBERS = {
     "leaf": PLACE,
@@ -363,6 +368,8 @@ class Export:
         self.count = 0
         self.last: int | None = None
         self.kind = ""
+        self.kinds: set[str] = set()
+        self.claims = False
         self.without = 0
         self.places: list[int] = []
         self.closed = False
@@ -399,11 +406,18 @@ class Export:
         if kind == "closing":
             self.close(record)
             return
-        if not isinstance(kind, str) or kind not in MEMBERS or (self.kind and kind != self.kind):
+        if (
+            not isinstance(kind, str)
+            or kind not in MEMBERS
+            or (self.kind and (kind == "leaf") != (self.kind == "leaf"))
+        ):
             bad(f"leaf {self.tree.size} (line {number}) is no record of this export")
         self.expect(whole=kind == "leaf")
         self.kind = kind
-        if set(record) != MEMBERS[kind]:
+        self.kinds.add(kind)
+        claims = kind == "disposition" and set(record) >= CLAIMS
+        self.claims = self.claims or claims
+        if set(record) - (CLAIMS if claims else set()) != MEMBERS[kind]:
             bad(f"leaf {self.tree.size} (line {number}) has other members than a record of its kind")
         if kind == "leaf":
             self.take_leaf(record, number)
@@ -610,7 +624,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--records",
         action="store_true",
-        help="EXPORT holds review records, dispositions or notes: prove each record, and not that none is missing",
+        help="EXPORT holds records, or is an archive of retention: prove each record, and not that none is missing",
     )
     return made
 
@@ -671,10 +685,11 @@ def told_of_records(export: Export) -> str:
         f"{export.checkpoint.origin} signed."
     )
     unproven = ["Not proven: that no record is missing."]
-    if export.kind == "review":
-        unproven.append(f"Not proven of any record: {', '.join(sorted(BESIDE))}.")
+    beside = (BESIDE if "review" in export.kinds else set()) | (CLAIMS if export.claims else set())
+    if beside:
+        unproven.append(f"Not proven of any record: {', '.join(sorted(beside))}.")
     if export.without:
-        lost = sorted({"review": COMMITTED, "note": NOTE_COMMITTED}.get(export.kind, TEXT[export.kind]))
+        lost = sorted(set().union(*(LOST[kind] for kind in export.kinds)))
         places = ", ".join(map(str, export.places)) + (", …" if export.without > len(export.places) else "")
         unproven.append(
             f"Not proven of {export.without} records without salt, whose texts are erased or were never kept: "

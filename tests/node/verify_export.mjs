@@ -91,6 +91,7 @@ const committed = {
 };
 const beside =
   ["approvals_required", "memory_id", "resulting_hash", "resulting_version", "shown_hash", "source_event_hash"];
+const claims = ["derived_from", "supersedes"];
 const members = {
   disposition: [...place, ...texts.disposition],
   review: [
@@ -177,12 +178,16 @@ async function verify(files) {
     need(closing.complete === false, "a claim of completeness");
     need(typeof closing.filters === "object" && closing.filters !== null && !Array.isArray(closing.filters), "no filters");
     need(records.length > 0, "no records, so that nothing is verified");
-    const unproven = { every: records[0].record === "review" ? beside : [], leaves: {} };
+    // An archive of retention has records of several kinds, and the claims of events beside them.
+    const claimed = records.some((one) => one.record === "disposition" && "supersedes" in one);
+    const reviewed = records.some((one) => one.record === "review");
+    const unproven = { every: [...(reviewed ? beside : []), ...(claimed ? claims : [])], leaves: {} };
     let last = -1;
     for (const record of records) {
-      need(record.record === records[0].record && record.sequence > last, "out of order");
+      need(record.sequence > last, "out of order");
       need(typeof record.record === "string" && members[record.record], "another kind");
-      need(Object.keys(record).join() === members[record.record].toSorted().join(), "other members");
+      const beside = record.record === "disposition" && "supersedes" in record ? claims : [];
+      need(Object.keys(record).join() === [...members[record.record], ...beside].toSorted().join(), "other members");
       last = record.sequence;
       const lost = await checkRecord(record, checkpoint);
       if (lost.length > 0) unproven.leaves[record.sequence] = lost;

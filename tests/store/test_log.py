@@ -35,6 +35,7 @@ from antechamber.core.log.merkle import (
 from antechamber.core.log.rows import LeafWrite
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports.store import Rows, Store
+from antechamber.core.retention import Removal, RetentionRun
 from antechamber.settings import Location
 from support import Databases, Desk, Service, database, event, running, write_policies
 
@@ -309,6 +310,7 @@ def busy(service: Service) -> None:
     )
     assert exported.status_code == 200
     erase(service.location, gone, "private")
+    retain(service, desk)
     service.state.access.passwords.set("bob", "hashed")
     service.submit(event("Derived.", idempotency_key="derived", derived_from=["m1", "m2"]))
     with opened_webhooks(service.location) as webhooks:
@@ -334,6 +336,24 @@ def judge_blind_items(service: Service, decided: str) -> None:
     service.sign_in("zoe")
     looks = service.state.desk._looks
     assert looks._store.write(partial(looks._add, decided)).result()
+
+
+def retain(service: Service, desk: Desk) -> None:
+    """Remove the text of a rejected proposal in a run of retention."""
+    proposal = service.submit(event("To be removed.", idempotency_key="r")).json()["proposal_id"]
+    assert desk.decide(proposal, "reject", reason_code="wrong").status_code == 303
+    item = Removal(subject=proposal, records=2)
+    with service.state.desk._store.read() as tx:
+        size = tx.log.size()
+    run = RetentionRun(
+        retention_id="r-1", archive="sha256:00", size=size, items=1, policy_digest="blake3:00", begun_at=size
+    )
+
+    def remove(tx: Rows) -> int:
+        tx.retention.add_run(run)
+        return tx.retention.remove(run, [("e-1", item)], size)
+
+    assert service.state.desk._store.promote(remove).result() == 1
 
 
 def checked(location: Location) -> list[str]:
@@ -404,7 +424,8 @@ TAMPERED = {
     "DELETE FROM password_changes": "leaves for",
     "UPDATE quarantine SET owner = 'eve' WHERE keyed = 0": "another owner than the policy",
     "UPDATE direct_writes SET hour = 1": "says to another hour",
-    "UPDATE erasures SET proposal = (SELECT id FROM proposals WHERE withdrawn = 1)": "says subject",
+    "UPDATE erasures SET proposal = (SELECT id FROM proposals WHERE withdrawn = 1) "
+    "WHERE retention IS NULL": "says subject",
     "INSERT INTO log_nodes (level, number, hash) SELECT 8, 0, hash FROM (SELECT salt AS hash FROM log_leaves "
     "WHERE salt IS NOT NULL LIMIT 1) AS one": "more than its leaves lead to",
     "UPDATE log_keys SET verifier_key = 'garbage' || id": "is not that of the first",
@@ -501,6 +522,14 @@ TAMPERED = {
     "UPDATE exports SET role = 'operator'": "says role",
     "UPDATE exports SET exported = 'log'": "says to",
     "UPDATE erasures SET reason_code = 'other'": "says reason_code",
+    "UPDATE erasures SET retention = NULL WHERE retention IS NOT NULL": "says subject",
+    "UPDATE retention_runs SET retention_id = 'another'": "says subject",
+    "UPDATE retention_runs SET archive = 'another'": "says subject",
+    "UPDATE retention_runs SET size = size + 1": "says subject",
+    "UPDATE retention_runs SET items = items + 1": "says subject",
+    "UPDATE retention_runs SET policy_digest = 'another'": "says policy_digest another",
+    "UPDATE retention_runs SET begun_at = begun_at + 1000000": "says time",
+    "DELETE FROM retention_runs": "leaves for",
     "UPDATE tally SET number = number + 1": "were counted",
     "UPDATE change_feed SET submission_scope = 'session'": "which is about something else",
     "UPDATE change_feed SET scope_id = 'zeus'": "which is about something else",

@@ -35,6 +35,7 @@ TABLES = (
     "direct_writes",
     "exports",
     "erasures",
+    "retention_runs",
     "password_changes",
     "replays",
     "users",

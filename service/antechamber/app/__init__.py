@@ -11,6 +11,7 @@ from antechamber.app.maintenance import (
     erase,
     examine,
     hash_password,
+    list_pending_steps,
     migrate,
     open_log,
     open_store,
@@ -18,6 +19,7 @@ from antechamber.app.maintenance import (
     opened_log,
 )
 from antechamber.app.rehearsing import rehearse
+from antechamber.app.retaining import plan_retention, run_retention
 from antechamber.app.webhooks import opened_webhooks
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "erase",
     "examine",
     "hash_password",
+    "list_pending_steps",
     "migrate",
     "open_log",
     "open_store",
@@ -33,5 +36,7 @@ __all__ = [
     "opened_calibration",
     "opened_log",
     "opened_webhooks",
+    "plan_retention",
     "rehearse",
+    "run_retention",
 ]

@@ -49,6 +49,7 @@ from antechamber.flows.proposing import Proposing
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
+from antechamber.flows.retention.old_pages import empty_old_pages
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sealed_events import SealedEvents
@@ -166,7 +167,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         workers = await _start_workers(None if settings.database_url is None else heartbeat)
         threads = _start_threads(_sorter(store, heartbeat, background), changes.watch, delivery, app.state.request_log)
         await _look_first(services, policies, settings)
-        tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat, alarms), app)
+        tasks = _start_tasks(background, _list_work(services, policies, settings, store, heartbeat, alarms), app)
         try:
             yield
         finally:
@@ -265,11 +266,16 @@ async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _list_periodic_work(
-    services: Services, policies: PolicyReloader, settings: Settings, heartbeat: Heartbeat, alarms: AlarmLog
+def _list_work(
+    services: Services,
+    policies: PolicyReloader,
+    settings: Settings,
+    store: Store,
+    heartbeat: Heartbeat,
+    alarms: AlarmLog,
 ) -> list[PeriodicWork]:
-    shared = (
-        []
+    own = (
+        [("emptying the write-ahead log", partial(empty_old_pages, store), FLUSH_EVERY)]
         if settings.database_url is None
         else [
             ("sending heartbeats", heartbeat.beat, BEAT_EVERY),
@@ -277,7 +283,7 @@ def _list_periodic_work(
         ]
     )
     return [
-        *shared,
+        *own,
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("preparing the scan of the desk", policies.prepare_desk, PREPARE_EVERY),

@@ -25,6 +25,7 @@ from antechamber.logs import note
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_quarantine_key, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, SettingsError
+from antechamber.store.sqlite.schema import pending_steps
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
 
@@ -177,6 +178,19 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
         upgraded.close()
         _note_steps(steps)
         open_store(location).close()
+    return steps
+
+
+def list_pending_steps(location: Location) -> list[str]:
+    """Return the steps that `migrate` would take; nothing is changed, and no folder is made.
+
+    Raises AntechamberError.
+    """
+    location.check()
+    refuse_unfinished(location.data)
+    if location.database_url is None:
+        return pending_steps(location.data / DATABASE)
+    steps: list[str] = _postgres().pending_steps(location.database_url)
     return steps
 
 

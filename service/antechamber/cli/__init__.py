@@ -27,6 +27,7 @@ _VERBS: Final = {
     "migrate": "service.migrate",
     "policy": "policies.policy",
     "recover": "ledgers.recover",
+    "retention": "retention.retention",
     "scan": "scans.scan",
     "serve": "service.serve",
     "submit": "agents.submit",

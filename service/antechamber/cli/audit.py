@@ -191,7 +191,13 @@ def list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
 
 @click.command()
 @click.argument("subject", metavar="ID")
-@click.option("--reason", type=click.Choice(REASON_CODES), default="private", show_default=True, help="Why it goes.")
+@click.option(
+    "--reason",
+    type=click.Choice([*REASON_CODES, "retention"]),
+    default="private",
+    show_default=True,
+    help="Why it goes.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask; for scripts.")
 @location_options
 def erase(subject: str, reason: str, location: Location, *, yes: bool) -> None:

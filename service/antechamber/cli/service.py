@@ -138,9 +138,10 @@ def _ready(url: str, log_format: LogFormat) -> str:
     is_flag=True,
     help="Also move what the folder's own database holds into the empty PostgreSQL database. Stop the service first.",
 )
+@click.option("--dry-run", is_flag=True, help="Only list the steps that would be taken.")
 @location_options
 @json_option
-def migrate(location: Location, *, move: bool, as_json: bool) -> None:
+def migrate(location: Location, *, move: bool, dry_run: bool, as_json: bool) -> None:
     """Make the schema, or bring an older one up to date. Make a backup first.
 
     Without --database-url it makes the folder and its schema, as `serve` does. In a PostgreSQL database it also makes
@@ -148,6 +149,9 @@ def migrate(location: Location, *, move: bool, as_json: bool) -> None:
     """
     if move and location.database_url is None:
         fail(AntechamberError("--move needs --database-url: where the data is to be moved"))
+    if dry_run:
+        _list_steps(location, move=move, as_json=as_json)
+        return
     moved: dict[str, int] = {}
 
     def report(table: str, rows: int) -> None:
@@ -164,6 +168,22 @@ def migrate(location: Location, *, move: bool, as_json: bool) -> None:
         # The log on standard error names each step.
         steps = f"Took {len(taken)} step{'s' * (len(taken) > 1)}. " if taken else ""
         click.echo(f"{steps}The schema is up to date.")
+
+
+def _list_steps(location: Location, *, move: bool, as_json: bool) -> None:
+    """Print the steps that a migration would take."""
+    if move:
+        fail(AntechamberError("--dry-run does not look at what --move would move; leave one of them out"))
+    try:
+        pending = app.list_pending_steps(location)
+    except AntechamberError as error:
+        fail(error)
+    if as_json:
+        show({"pending": pending})
+    elif pending:
+        click.echo("\n".join(["Would take:", *pending]))
+    else:
+        click.echo("The schema is up to date.")
 
 
 @click.command()

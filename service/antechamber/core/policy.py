@@ -23,6 +23,7 @@ FUTURE_TOLERANCE: Final = 300_000_000
 Grant = Annotated[str, Meta(pattern=r"^(?:[a-z_]+|\*):[A-Za-z0-9._/@*-]+$")]
 Person = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
 KeepPrivate = Literal["findings", "sealed"]
+Days = Annotated[int, Meta(ge=0, le=36_500)]
 MemoryKind = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 
 
@@ -49,6 +50,12 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     keep_private: KeepPrivate = "findings"
     """What is kept of a private event whose worst finding has the action `quarantine`: its findings, or its text too,
     encrypted."""
+    keep_rejected_days: Days = 0
+    """Days for which texts of rejected proposals and settled conflicts are kept; 0 for ever."""
+    keep_withdrawn_days: Days = 0
+    """The same of proposals that their producer withdrew as private, from the decision on them."""
+    keep_ended_days: Days = 0
+    """The same of memories that were superseded, retracted or expired."""
     webhook_text: bool = False
     """Whether webhooks get the text of proposals and memories, and not only their ids."""
 
@@ -62,6 +69,9 @@ class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     curators: Annotated[int, Meta(ge=1, le=2)] | None = None
     self_edit: bool | None = None
     keep_private: KeepPrivate | None = None
+    keep_rejected_days: Days | None = None
+    keep_withdrawn_days: Days | None = None
+    keep_ended_days: Days | None = None
     webhook_text: bool | None = None
     actions: dict[str, Action] | None = None
     """Actions of detection rules in this scope, by rule id or kind."""
@@ -74,6 +84,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     waiting_per_producer: Annotated[int, Meta(ge=0)] = 1000
     sealed_days: Annotated[int, Meta(ge=1, le=365)] = 14
     """Days after which a sealed event is destroyed."""
+    keep_hourly_counts_days: Days = 0
+    """Days for which submissions and replays are counted by hour; older ones only in sum. 0 for ever."""
     attempts_per_minute: Annotated[int, Meta(ge=1)] | None = None
     scan_steps_per_second: Annotated[int, Meta(ge=1_000)] = 50_000
     """Steps of scanning, about 2 microseconds each, that the events of one producer may take on average."""

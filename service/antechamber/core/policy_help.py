@@ -19,6 +19,7 @@ _FROM_ONE: Final = "a whole number, 1 or more"
 _FROM_ZERO: Final = "a whole number, 0 or more"
 _DAYS: Final = "a whole number, e.g. 30"
 _WORD: Final = "1 to 512 characters without blanks"
+_KEPT_DAYS: Final = "a whole number of days, up to 36500; 0 keeps them for ever"
 _TEXT: Final = "a text in quotation marks"
 
 WANTED: Final[dict[str, str]] = {
@@ -53,6 +54,9 @@ WANTED: Final[dict[str, str]] = {
     "defaults.curators": "1 or 2",
     "defaults.self_edit": "true or false",
     "defaults.keep_private": '"findings" or "sealed"',
+    "defaults.keep_rejected_days": _KEPT_DAYS,
+    "defaults.keep_withdrawn_days": _KEPT_DAYS,
+    "defaults.keep_ended_days": _KEPT_DAYS,
     "defaults.webhook_text": "true or false",
     "scope": "tables: [scope.organization]",
     "scope[]": "a table: [scope.organization]",
@@ -62,6 +66,7 @@ WANTED: Final[dict[str, str]] = {
     "limits.conflicts_per_key": _FROM_ZERO,
     "limits.waiting_per_producer": _FROM_ZERO,
     "limits.sealed_days": "an integer from 1 to 365",
+    "limits.keep_hourly_counts_days": _KEPT_DAYS,
     "limits.attempts_per_minute": f"{_FROM_ONE}; leave it out for no limit",
     "limits.scan_steps_per_second": "a whole number, 1000 or more",
     "limits.bulk_approve": "true or false",

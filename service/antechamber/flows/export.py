@@ -309,6 +309,8 @@ class _Kind(Struct, Generic[_Filter, _Row], frozen=True):
     columns: tuple[str, ...]
     read: Callable[[Rows, _Filter, int, int], Iterable[_Row]]
     """Reads rows by a filter, from one sequence up to another."""
+    everything: _Filter
+    """The filter that selects all rows."""
     record: Callable[[_Row, Tree | None], dict[str, Any]]
     """Returns a record, with its proof if there is a tree, otherwise as cells of a table."""
 
@@ -317,12 +319,14 @@ _REVIEW_RECORDS: Final[_Kind[AuditFilter, AuditRow]] = _Kind(
     "review-records",
     COLUMNS,
     lambda tx, chosen, first, end: tx.reports.export_review_records(chosen, first, end),
+    AuditFilter(),
     _review_record,
 )
 _DISPOSITIONS: Final[_Kind[SubmissionFilter, DispositionRow]] = _Kind(
     "dispositions",
     _DISPOSITION_COLUMNS,
     lambda tx, chosen, first, end: tx.log.dispositions(chosen, first, end),
+    SubmissionFilter(),
     _disposition_record,
 )
 
@@ -330,8 +334,11 @@ _NOTES: Final[_Kind[NoteFilter, AuditNoteRow]] = _Kind(
     "notes",
     _NOTE_COLUMNS,
     lambda tx, chosen, first, end: tx.notes.export(chosen, first, end),
+    NoteFilter(),
     _note_record,
 )
+KINDS: Final[tuple[_Kind[Any, Any], ...]] = (_DISPOSITIONS, _REVIEW_RECORDS, _NOTES)
+"""All kinds of records whose leaves commit to texts."""
 
 
 def _writer(form: Format, columns: tuple[str, ...]) -> tuple[_Write, bytes]:

@@ -132,6 +132,7 @@ class LogCheck:
             ("logged_decisions", "review record", self._decision),
             ("logged_exports", "export", self._export),
             ("logged_erasures", "erasure", self._erasure),
+            ("logged_retention", "run of retention", self._retention),
             ("logged_reveals", "revealed span", self._reveal),
             ("logged_passwords", "password change", self._password),
             ("logged_notes", "note", self._note),
@@ -172,9 +173,14 @@ class LogCheck:
         return self._only(what, row["export_id"], expected, export_text(msgspec.convert(row, ExportRow)))
 
     def _erasure(self, row: SqlRow, what: str) -> str:
-        subject = {name: row[name] for name in ("erasure_id", "proposal_id", "quarantine_id") if row[name] is not None}
+        subject = {name: row[name] for name in _ERASED if row[name] is not None}
         expected = {"action": "erase", "reason_code": row["reason_code"], "subject": subject}
         return self._only(what, row["erasure_id"], expected | {"time": format_time(row["erased_at"])}, None)
+
+    def _retention(self, row: SqlRow, what: str) -> str:
+        subject = {name: str(row[name]) for name in ("retention_id", "archive", "items", "size")}
+        expected = {"action": "retention", "policy_digest": row["policy_digest"], "subject": subject}
+        return self._only(what, row["retention_id"], expected | {"time": format_time(row["begun_at"])}, None)
 
     def _reveal(self, row: SqlRow, what: str) -> str:
         names = {name: row[name] for name in ("reveal_id", "quarantine_id")}
@@ -251,6 +257,7 @@ class LogCheck:
         return _compared(what, leaves[index], expected | when, None)
 
 
+_ERASED: Final = ("erasure_id", "proposal_id", "quarantine_id", "retention_id")
 _DECIDED: Final = ("review_record_id", "proposal_id", "quarantine_id", "undoes")
 
 

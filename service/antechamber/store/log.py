@@ -5,18 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.errors import EraseError
-from antechamber.core.log.leaf import of_direct_write, of_erasure, of_export, of_key, of_policy
-from antechamber.core.log.rows import DispositionRow, ExportRow, FeedEntry, LeafRow, SignedCheckpoint
-from antechamber.core.review.decision import ERASED
-from antechamber.core.review.queue_order import spaced
-from antechamber.core.review.similarity import plain
+from antechamber.core.log.leaf import of_direct_write, of_export, of_key, of_policy
+from antechamber.core.log.rows import DispositionRow, ExportRow, LeafRow, SignedCheckpoint
 from antechamber.core.rows.submissions import SubmissionFilter
-from antechamber.core.search_terms import words_of
+from antechamber.store.erasures import Erasing, Erasures
 from antechamber.store.receipts import receipt_of
 from antechamber.store.statements import Statements
 
-ERASED_SPAN: Final = '{"uri":"erased:"}'
 _POLICIES: Final = 100
 """Number of recorded policies, latest first, that are searched for the last owner of a producer."""
 
@@ -110,68 +105,12 @@ class LogQueries:
             self._sql.append_leaves([of_direct_write(producer_identity, now)])
 
     def erase(self, erasure_id: str, subject: str, reason_code: str, now: int) -> None:
-        proposal, event = (
-            self._sql.one("erasable_proposal", subject=subject),
-            self._sql.one("erasable_event", subject=subject),
-        )
-        row = _erasable(subject, proposal, event)
-        ids = {"proposal": row["id"] if proposal else None, "quarantine": None if proposal else row["id"]}
-        self._sql.run("add_erasure", erasure_id=erasure_id, reason_code=reason_code, erased_at=now, **ids)
-        if proposal:
-            self._forget_words(row["id"])
-            self._sql.run("erase_memories", id=row["id"], mark=ERASED, span=ERASED_SPAN)
-            self._sql.run("erase_proposal", id=row["id"], mark=ERASED, span=ERASED_SPAN)
-            for answer in self._sql.all("answer_of_proposal", id=row["id"]):
-                self._sql.run("keep_receipt", id=row["id"], receipt=receipt_of(answer))
-            self._sql.run("erase_explanation", id=row["id"])
-            self._erase_fold(row["id"])
-            self._sql.run("erase_notes", id=row["id"])
-        else:
-            self._sql.run("erase_event", id=row["id"])
-            self._sql.run("erase_reveals", id=row["id"])
-        self._sql.run("erase_records", mark=ERASED, **ids)
-        self._sql.run("erase_salts", **ids)
-        name = "proposal_id" if proposal else "quarantine_id"
-        feed = FeedEntry("erased", now, proposal=row["id"]) if proposal else None
-        self._sql.append_leaves([of_erasure(erasure_id, reason_code, now, **{name: subject})._replace(feed=feed)])
-        self._sql.announce()
-
-    def _erase_fold(self, proposal: int) -> None:
-        """Show another waiting text in the queue row that showed the erased proposal's text, or no text."""
-        other = self._sql.one("other_of_fold", id=proposal)
-        payload = msgspec.json.decode(other["payload"]) if other else {"content": ""}
-        self._sql.run(
-            "erase_fold", id=proposal, content=plain(payload["content"]), tags=spaced(payload.get("tags", []))
-        )
-
-    def _forget_words(self, proposal: int) -> None:
-        """Remove the words of the proposal's memories from the full-text index."""
-        for row in self._sql.all("memories_of_proposal", id=proposal):
-            words = " ".join(words_of(msgspec.json.decode(row["payload"])["content"]))
-            self._sql.run("forget_words", memory=row["id"], words=words)
-        self._sql.run("tidy_words")
+        erasures = Erasures(self._sql)
+        erasures.erase(subject, Erasing(erasure_id, reason_code, now))
+        erasures.finish()
 
 
 def _disposition(row: dict[str, Any]) -> DispositionRow:
     if row["disposition"] == "accepted-for-review":
         row["receipt"] = receipt_of(row)
     return DispositionRow(**{name: row[name] for name in DispositionRow.__struct_fields__})
-
-
-def _erasable(subject: str, proposal: dict[str, Any] | None, event: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the row of the proposal or quarantined event to erase.
-
-    Raises EraseError if there is none, or if it must not be erased.
-    """
-    row = proposal or event
-    if row is None:
-        message = f"there is no proposal and no refused event {subject}"
-    elif row["erased"] is not None:
-        message = f"{subject} was erased before"
-    elif row["state"] in {"pending", "waiting"}:
-        message = f"{subject} still waits; decide it at the desk first"
-    elif row.get("active"):
-        message = f"{subject} is a memory; retract it at the desk first"
-    else:
-        return row
-    raise EraseError(message)

@@ -11,6 +11,7 @@ from antechamber.store.notes import NoteQueries
 from antechamber.store.quarantine import QuarantineQueries
 from antechamber.store.rehearsal import RehearsalQueries
 from antechamber.store.reports import ReportQueries
+from antechamber.store.retention import RetentionQueries
 from antechamber.store.review_queue import QueueQueries
 from antechamber.store.reviews import ReviewQueries
 from antechamber.store.sealed_events import SealedEventQueries
@@ -39,6 +40,7 @@ class Transaction:
         "queue",
         "rehearsal",
         "reports",
+        "retention",
         "review",
         "sealed_events",
         "search",
@@ -62,6 +64,7 @@ class Transaction:
         self.access = AccessQueries(sql)
         self.reports = ReportQueries(sql)
         self.rehearsal = RehearsalQueries(sql)
+        self.retention = RetentionQueries(sql)
         self.doctor = DoctorQueries(sql)
         self.webhooks = WebhookQueries(sql)
         self.upkeep = UpkeepQueries(sql)

@@ -17,6 +17,7 @@ from antechamber.core.ports.notes import NoteRows
 from antechamber.core.ports.quarantine import QuarantineRows
 from antechamber.core.ports.rehearsal import RehearsalRows
 from antechamber.core.ports.reports import ReportRows
+from antechamber.core.ports.retention import RetentionRows
 from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.sealed_events import SealedEventRows
@@ -84,6 +85,10 @@ class Rows(Protocol):
     @property
     def rehearsal(self) -> RehearsalRows:
         """What the rehearsal of a policy reads."""
+
+    @property
+    def retention(self) -> RetentionRows:
+        """Texts that the policy no longer keeps."""
 
     @property
     def doctor(self) -> DoctorRows:

@@ -35,6 +35,7 @@ TABLES: Final = (
     "policy_changes",
     "direct_writes",
     "exports",
+    "retention_runs",
     "erasures",
     "replays",
     "tally",

@@ -58,6 +58,25 @@ def _migrate(connection: psycopg.Connection) -> list[str]:
     return [name for name, _ in pending]
 
 
+def pending_steps(url: str) -> list[str]:
+    """Return the steps that a migration of this database would take; the database is only read.
+
+    Raises StoreError for a schema of another version, or if the database cannot be read.
+    """
+    steps = [name for name, _ in migrations("postgres")]
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            applied = _applied(connection)
+    except (errors.UndefinedTable, errors.InvalidSchemaName):
+        return steps
+    except psycopg.Error as error:
+        message = f"the database cannot be read: {str(error).strip()}"
+        raise StoreError(message) from error
+    if applied - set(steps):
+        raise StoreError(OTHER_SCHEMA)
+    return [name for name in steps if name not in applied]
+
+
 def make_roles(connection: psycopg.Connection) -> None:
     """Make the two roles, which a dump of a database does not hold, unless the server has them."""
     first_step = migrations("postgres")[0][1]

@@ -27,12 +27,12 @@ from antechamber.store.postgres.connection import (
 )
 from antechamber.store.postgres.import_sqlite import move
 from antechamber.store.postgres.listener import Listener
-from antechamber.store.postgres.schema import migrate, verify
+from antechamber.store.postgres.schema import migrate, pending_steps, verify
 from antechamber.store.postgres.statements import PostgresStatements
 from antechamber.store.postgres.writer import PostgresWriter
 from antechamber.store.transaction import Transaction
 
-__all__ = ["PostgresStore", "migrate", "move"]
+__all__ = ["PostgresStore", "migrate", "move", "pending_steps"]
 T = TypeVar("T")
 READERS: Final = 12
 _WAIT_SECONDS: Final = 2.0

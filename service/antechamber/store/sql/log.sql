@@ -96,10 +96,11 @@ ORDER BY action, at, subject
 SELECT export_id, exported, format, filters, size, actor, role, exported_at FROM exports ORDER BY id
 
 -- name: logged_erasures
-SELECT e.erasure_id, e.reason_code, e.erased_at, p.proposal_id, q.quarantine_id
+SELECT e.erasure_id, e.reason_code, e.erased_at, p.proposal_id, q.quarantine_id, r.retention_id
 FROM erasures AS e
 LEFT JOIN proposals AS p ON p.id = e.proposal
 LEFT JOIN quarantine AS q ON q.id = e.quarantine
+LEFT JOIN retention_runs AS r ON r.id = e.retention
 ORDER BY e.id
 
 -- name: logged_reveals
@@ -293,8 +294,8 @@ SELECT q.id, q.state, e.id AS erased FROM quarantine AS q LEFT JOIN erasures AS 
 WHERE q.quarantine_id = :subject
 
 -- name: add_erasure
-INSERT INTO erasures (erasure_id, proposal, quarantine, reason_code, erased_at)
-VALUES (:erasure_id, :proposal, :quarantine, :reason_code, :erased_at)
+INSERT INTO erasures (erasure_id, proposal, quarantine, reason_code, erased_at, retention)
+VALUES (:erasure_id, :proposal, :quarantine, :reason_code, :erased_at, :retention)
 
 -- name: erase_proposal
 UPDATE proposals

@@ -163,11 +163,13 @@ JOIN review_records AS r ON r.id = c.review_record
 WHERE c.memory = :memory
 ORDER BY c.id
 
+-- A memory whose text was erased stays ended: there is nothing left to bring back.
 -- name: ended_by
 SELECT m.memory_id FROM memory_changes AS c
 JOIN review_records AS r ON r.id = c.review_record
 JOIN memories AS m ON m.id = c.memory
-WHERE r.review_record_id = :review_record_id AND c.state <> 'active'
+LEFT JOIN erasures AS e ON e.proposal = m.proposal
+WHERE r.review_record_id = :review_record_id AND c.state <> 'active' AND e.id IS NULL
 
 -- name: index_memory
 INSERT INTO memories_search (rowid, words) VALUES (:memory, :words)

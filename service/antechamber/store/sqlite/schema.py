@@ -1,7 +1,9 @@
 """The schema of a SQLite file, managed by the migrations of sqlite-utils."""
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from sqlite_utils import Database, Migrations
 
@@ -34,6 +36,31 @@ def migrate(connection: sqlite3.Connection, *, upgrade: bool) -> list[str]:
     connection.execute("COMMIT")
     connection.row_factory = sqlite3.Row
     return pending
+
+
+def pending_steps(path: Path) -> list[str]:
+    """Return the steps that a migration of this file would take; the file is only read, and need not exist.
+
+    Raises StoreError for a schema of another version, or if the file cannot be read.
+    """
+    steps = [name for name, _ in migrations("sqlite")]
+    if not path.exists():
+        return steps
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            has_steps = connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
+            rows = (
+                connection.execute("SELECT name FROM _sqlite_migrations WHERE migration_set = 'antechamber'").fetchall()
+                if has_steps
+                else []
+            )
+    except sqlite3.Error as error:
+        message = f"{path} cannot be read: {error}"
+        raise StoreError(message) from error
+    applied = {name for (name,) in rows}
+    if applied - set(steps):
+        raise StoreError(OTHER_SCHEMA)
+    return [name for name in steps if name not in applied]
 
 
 def _step(sql: str) -> Callable[[Database], None]:

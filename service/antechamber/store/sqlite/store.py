@@ -111,6 +111,8 @@ class SqliteStore:
         if sqlite3.sqlite_version_info < FIXED_IN:
             _log.debug("SQLite %s can lose a WAL reset: only the writer checkpoints", sqlite3.sqlite_version)
         transactions = SqliteWriter(self._connection, self._reach, checkpoints=exclusive_checkpoints)
+        if exclusive_checkpoints:
+            transactions.empty_log()
         self.watch = transactions.watchers.watch
         self.engine: Final = "sqlite"
         self._transactions = transactions

@@ -83,6 +83,9 @@ class SqliteWriter:
     def commit(self) -> None:
         """Write the leaves of the log, commit, and wake the watchers."""
         added = len(self._sql.leaves)
+        if self._sql.stale_pages and not self._checkpoints:
+            # A process that serves the folder empties the write-ahead log.
+            self._sql.run("mark_old_pages")
         size = self._sql.write_log()
         self._connection.execute("COMMIT")
         if added:
@@ -109,6 +112,11 @@ class SqliteWriter:
                 self._connection.execute(f"PRAGMA busy_timeout = {patience}")
             self._sql.unmoved = bool(busy) or moved < waiting
             self._sql.stale_pages = self._sql.stale_pages and self._sql.unmoved
+
+    def empty_log(self) -> None:
+        """Move the write-ahead log of an earlier process into the database file."""
+        self._sql.drop_old_pages()
+        self._move_into_file()
 
     def roll_back(self) -> None:
         """Undo everything in the transaction."""
