@@ -185,6 +185,24 @@ def test_an_operator_adds_people_and_disables_them(service: Service) -> None:
     assert change(desk, "disable-person", name="cora").status_code == 400
 
 
+def test_giving_access_asks_again_who_it_is(service: Service) -> None:
+    """Minutes after the sign-in a token or a link needs a confirmation; ending access never waits for one."""
+    desk = service.sign_in("olga", "operator")
+    service.state.access.accounts.add("cora", "curator", None, None)
+    start = clock()
+    service.set_access_clock(lambda: start + 16 * 60_000_000)
+    for name, fields in (
+        ("issue-token", {"name": "reading", "role": "auditor"}),
+        ("add-person", {"name": "dora", "role": "curator"}),
+        ("make-link", {"name": "cora"}),
+    ):
+        asked = change(desk, name, **fields)
+        assert asked.status_code == 403
+        assert "Confirm that it is you" in asked.text
+    assert service.state.access.tokens.all() == []
+    assert "Disabled cora" in change(desk, "disable-person", name="cora").text
+
+
 @pytest.mark.parametrize(
     ("name", "fields", "said"),
     [

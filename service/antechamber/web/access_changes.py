@@ -20,6 +20,7 @@ from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.operations import Operations
 from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
+from antechamber.web.confirming import confirm
 from antechamber.web.operations import render_operations
 from antechamber.web.pages import MAX_FORM, read_form
 from antechamber.web.problems import AnyRequest, status_of
@@ -50,6 +51,8 @@ async def change_access(
     work = _CHANGES.get(change)
     if work is None:
         raise NotFoundException
+    if change in _GRANTING and (asking := await confirm(request, form, account, "/operations")):
+        return asking
     shown: dict[str, Any] = {}
     try:
         shown["made"] = await act(form, work, access, form, account)
@@ -104,6 +107,8 @@ def _known(role: str, roles: tuple[str, ...]) -> str:
     return role
 
 
+_GRANTING: Final = frozenset({"issue-token", "add-person", "make-link"})
+"""Changes that give access; those that end it never wait for a password."""
 _CHANGES: Final[dict[str, Callable[[AccessFlows, Form, Account], Made]]] = {
     "issue-token": _issue_token,
     "revoke-token": _revoke_token,
