@@ -167,6 +167,7 @@ def _names(service: Service) -> dict[str, str]:
         "proposal_id": receipt["proposal_id"],
         "quarantine_id": refused["quarantine_id"],
         "decision": "approve",
+        "change": "issue-token",
         "memory_id": service.recall()[0]["memory_id"],
         "review_record_id": _record(service),
         "rest": "anything/below",

@@ -173,7 +173,11 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         finally:
             await _stop(app, tasks, threads, workers, partial(_shut, services, heartbeat, store))
 
-    app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+    return _with_connections(build(settings, services, secret, folder("templates"), lifespan, _mcp(services)))
+
+
+def _with_connections(app: Litestar) -> Litestar:
+    """Add the table of open connections, which the server fills."""
     app.state.connections = OpenConnections()
     return app
 
