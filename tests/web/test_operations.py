@@ -13,6 +13,7 @@ from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.metrics.definitions import ALARM_SOURCES
 from antechamber.core.ports.snapshots import Disk
 from antechamber.core.remedies import REMEDIES
+from antechamber.core.times import parse_time
 from antechamber.flows.store_state import LAST_BACKUP
 from antechamber.settings import Location
 from antechamber.snapshot_files import SnapshotFiles
@@ -162,6 +163,7 @@ def test_an_operator_issues_and_revokes_tokens(service: Service) -> None:
     headers = {"authorization": f"Bearer {token}"}
     known = service.client.get("/v1/token", headers=headers).json()
     assert (known["name"], known["read"]) == ("reading", ["project:apollo"])
+    assert parse_time(known["expires_at"]) - clock() > 89 * 24 * HOUR
     page = desk.browser.get("/operations").text
     assert token not in page
     [token_id] = re.findall(r'name="token_id" value="([^"]+)"', page)

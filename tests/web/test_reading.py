@@ -433,5 +433,5 @@ def test_an_agent_reads_the_name_and_permissions_of_its_token(
 ) -> None:
     """An agent can read its own name and permissions, and nothing about others."""
     answer = service.client.get("/v1/token", headers=service.bearer(name, role, read))
-    assert answer.json() == {"name": name, "role": role, "submit": told[0], "read": told[1]}
+    assert answer.json() == {"name": name, "role": role, "submit": told[0], "read": told[1], "expires_at": None}
     assert answer.headers["cache-control"] == "no-store"

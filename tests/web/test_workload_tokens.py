@@ -78,6 +78,7 @@ def test_a_workload_token_has_the_rights_of_its_producer(trusting: Service, issu
     said = whose(trusting, token).json()
     assert (said["name"], said["role"]) == ("worker:release-bot", "producer")
     assert said["submit"] == ["project:apollo", "session:*", "organization:labs"]
+    assert said["expires_at"] is not None
     own = trusting.client.get(
         f"/v1/submissions/{first.json()['submission_id']}", headers={"authorization": f"Bearer {token}"}
     )

@@ -263,6 +263,7 @@ class Holder(Struct, frozen=True, kw_only=True):
     submit: list[str]
     """Scopes that it may submit to; `*` matches any id."""
     read: list[str]
+    expires_at: Annotated[str | None, Meta(description="When it expires; null for never.")] = None
 
 
 class MemoryItem(Struct, frozen=True, kw_only=True):

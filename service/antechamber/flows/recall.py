@@ -135,7 +135,13 @@ class Recall:
         producer = self._policies.current.policy.producers.get(bearer.name) if bearer.role == "producer" else None
         granted = producer.read if producer else bearer.read if bearer.role == "reader" else []
         read = _intersect(bearer.read, granted) if bearer.read else granted
-        return Holder(name=bearer.name, role=bearer.role, submit=producer.submit if producer else [], read=read)
+        return Holder(
+            name=bearer.name,
+            role=bearer.role,
+            submit=producer.submit if producer else [],
+            read=read,
+            expires_at=None if bearer.expires_at is None else format_time(bearer.expires_at),
+        )
 
     def memories(self, bearer: Bearer, wanted: MemoryQuery) -> MemoryPage:
         """Return a page of active memories of exactly the named scopes: the best answers, or without `q` the newest.

@@ -75,4 +75,4 @@ class TokenCheck:
             reason = "expired" if token.revoked_at is None else "revoked"
             note(_log, logging.WARNING, "refused a token", token_id=token.token_id, reason=reason)
             return None
-        return Bearer(id=token.id, name=token.name, role=token.role, read=token.read)
+        return Bearer(id=token.id, name=token.name, role=token.role, read=token.read, expires_at=token.expires_at)

@@ -20,6 +20,8 @@ class Bearer(Struct, frozen=True, kw_only=True):
     name: str
     role: TokenRole
     read: list[str]
+    expires_at: int | None = None
+    """Microseconds since 1970 UTC; None for never."""
 
 
 class Account(Struct, frozen=True, kw_only=True):

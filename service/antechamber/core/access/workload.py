@@ -93,6 +93,8 @@ class Vouched(Struct, frozen=True):
 
     refusal: str
     subject: str = ""
+    expires_at: int = 0
+    """Microseconds since 1970 UTC."""
 
 
 def is_workload_token(secret: str) -> bool:
@@ -166,4 +168,4 @@ def check_claims(claims: Mapping[str, Any], issuer: Issuer, now: int) -> Vouched
         (said.exp - said.iat > issuer.max_minutes * 60, "valid for too long"),
     )
     refusal = next((text for wrong, text in checks if wrong), "")
-    return Vouched(refusal, said.sub)
+    return Vouched(refusal, said.sub, int(said.exp * _SECOND))

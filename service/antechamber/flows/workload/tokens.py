@@ -63,7 +63,8 @@ class WorkloadTokens:
         identity = policy.producer_of(issuer.issuer, vouched.subject)
         if identity is None:
             return Refusal(issuer.issuer, "the subject is not listed")
-        return Bearer(id=_number(identity), name=identity, role="producer", read=[])
+        number, ends = _number(identity), vouched.expires_at
+        return Bearer(id=number, name=identity, role="producer", read=[], expires_at=ends)
 
 
 def _number(identity: str) -> int:
