@@ -90,6 +90,8 @@ _FILES: Final[dict[str, type[Struct]]] = {
     "guidelines.toml": GuidelinesFile,
     TESTS: TestsFile,
 }
+POLICY_FILES: Final = frozenset(_FILES)
+"""Names of the policy files; rules of detectors are in a folder beside them."""
 
 
 _UNKNOWN: Final = re.compile(r"unknown field `(.+?)`(?: - at `\$(.*)`)?")

@@ -40,7 +40,7 @@ def test_a_new_service_has_no_alarm_and_no_backup(service: Service) -> None:
     page = shown(service)
     assert "All parts of the service work." in page
     assert re.search(r"Antechamber \d+\.\d+\.\d+ on (SQLite|PostgreSQL)", page)
-    for command in ("backup create FILE", "webhook add URL", "policy diff NEW"):
+    for command in ("backup create FILE", "webhook add URL"):
         assert f"antechamber {command}" in page
     assert 'role="alert"' not in page
 

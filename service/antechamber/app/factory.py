@@ -18,6 +18,7 @@ from litestar import Litestar
 from antechamber.app.access import connect_access
 from antechamber.app.http_connection import OpenConnections
 from antechamber.app.maintenance import clock, open_log, open_store
+from antechamber.app.rehearsal_runs import RehearsalRuns
 from antechamber.app.webhooks import connect_delivery
 from antechamber.background import Background
 from antechamber.core.access.callers import Bearer
@@ -157,7 +158,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         proofs=proofs,
         dashboard=dashboard,
         metrics=Metrics(store, now, dashboard, checkpoints, snapshots, own),
-        operations=Operations(store, now, dashboard, snapshots),
+        operations=Operations(store, now, dashboard, snapshots, RehearsalRuns(settings.location, settings.policies)),
         passwords=Passwords(),
         background=background,
     )
@@ -382,5 +383,6 @@ def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
             flush()
     with contextlib.suppress(OSError):
         services.metrics.leave()
+    services.operations.rehearsals.stop()
     services.passwords.close()
     store.close()

@@ -13,7 +13,7 @@ from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.privacy import KINDS
-from antechamber.core.rehearsal import ChangeGroup, ChangeKind, RehearsalReport
+from antechamber.core.rehearsal import NOT_REPLAYED, TOTALS, ChangeGroup, RehearsalReport
 from antechamber.policy_files import read_policy
 from antechamber.resources import folder
 from antechamber.settings import Location
@@ -55,23 +55,6 @@ def check_policy(policies: Path | None, *, rules: bool, as_json: bool) -> None:
 
 
 _HEAD: Final = ("change", "producer", "scope", "reason", "rule", "before → after", "number")
-_TOTALS: Final[dict[ChangeKind, str]] = {
-    "disposition": "submissions with another answer",
-    "reason": "submissions refused for other reasons",
-    "grant": "refused submissions whose scope would be granted (their text is not stored, so the rest is not known)",
-    "finding": "submissions with other findings or warnings",
-    "approvals": "proposals that need another number of approvals",
-    "memory": "active memories that would have been refused",
-    "second-person": "active memories whose approvals would no longer be enough",
-    "owner": "decisions by a person who would own the producer",
-}
-_NOT_REPLAYED: Final = {
-    "encrypted": "private, kept encrypted",
-    "erased": "erased",
-    "invalid": "refused by the policy of their time",
-    "private": "private, kept without their text",
-    "sealed-key": "seals of keys, which have no event",
-}
 
 
 @policy.command("diff")
@@ -144,7 +127,7 @@ def _describe(report: RehearsalReport) -> Iterator[str]:
     if report.groups:
         yield from _table(report.groups)
         yield f"{report.changed:,} of {report.replayed:,} replayed submissions would change:"
-        for kind, text in _TOTALS.items():
+        for kind, text in TOTALS.items():
             if kind in report.totals:
                 yield f"{report.totals[kind]:>9,}  {text}"
     else:
@@ -152,7 +135,7 @@ def _describe(report: RehearsalReport) -> Iterator[str]:
     if report.not_replayed:
         yield "Not replayed, because no text of them can be read:"
         for cause, number in report.not_replayed.items():
-            yield f"{number:>9,}  {_NOT_REPLAYED[cause]}"
+            yield f"{number:>9,}  {NOT_REPLAYED[cause]}"
 
 
 def _table(groups: list[ChangeGroup]) -> Iterator[str]:

@@ -37,6 +37,26 @@ MAX_GROUPS: Final = 1_000
 _PRIVATE: Final = "private-detected"
 _NOT_GRANTED: Final = "scope-not-granted"
 
+TOTALS: Final[dict[ChangeKind, str]] = {
+    "disposition": "submissions with another answer",
+    "reason": "submissions refused for other reasons",
+    "grant": "refused submissions whose scope would be granted (their text is not stored, so the rest is not known)",
+    "finding": "submissions with other findings or warnings",
+    "approvals": "proposals that need another number of approvals",
+    "memory": "active memories that would have been refused",
+    "second-person": "active memories whose approvals would no longer be enough",
+    "owner": "decisions by a person who would own the producer",
+}
+"""What changes, for people, by its kind."""
+NOT_REPLAYED: Final = {
+    "encrypted": "private, kept encrypted",
+    "erased": "erased",
+    "invalid": "refused by the policy of their time",
+    "private": "private, kept without their text",
+    "sealed-key": "seals of keys, which have no event",
+}
+"""Why a submission was not replayed, for people."""
+
 
 class Change(NamedTuple):
     """One difference between two policies for one submission."""

@@ -5,6 +5,7 @@ from msgspec import Struct
 from antechamber import __version__
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.rehearsals import Rehearsals
 from antechamber.core.ports.snapshots import Disk, Snapshots
 from antechamber.core.ports.store import Store
 from antechamber.core.remedies import REMEDIES, Remedy
@@ -37,9 +38,12 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 class Operations:
-    """Reads the state of the service."""
+    """Reads the state of the service; `rehearsals` rehearses changes of its policy."""
 
-    def __init__(self, store: Store, clock: Clock, dashboard: Dashboard, snapshots: Snapshots) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, dashboard: Dashboard, snapshots: Snapshots, rehearsals: Rehearsals
+    ) -> None:
+        self.rehearsals = rehearsals
         self._store = store
         self._clock = clock
         self._dashboard = dashboard

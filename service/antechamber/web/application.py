@@ -68,6 +68,7 @@ from antechamber.web import (
     problems,
     proposing,
     quarantine,
+    rehearsal,
     sealed_events,
     submit,
 )
@@ -223,6 +224,7 @@ def _handlers() -> list[Any]:
         audit_pages.verifier_file,
         audit_pages.submissions,
         operations.show_dashboard,
+        Router("/", route_handlers=list(rehearsal.ROUTES)),
         Router("/", route_handlers=[operations.show_operations, access_changes.change_access]),
         operations.show_policy,
         operations.healthz,

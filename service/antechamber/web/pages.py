@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from litestar import Request
+from litestar.datastructures import UploadFile
 from litestar.exceptions import ClientException, InternalServerException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.response import Template
@@ -69,18 +70,35 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
 
     Raises ClientException if the form cannot be read, UnavailableError if its upload is aborted in favor of others.
     """
+    fields = {name: value for name, value in await _read_items(request) if isinstance(value, str)}
+    if any("\0" in value for value in fields.values()):
+        raise ClientException(detail="The form holds U+0000, which no text may have. Nothing was changed.")
+    return fields
+
+
+async def read_form_with_files(request: AnyRequest) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return the text fields of a form, and its files by their names; a field without a chosen file is left out.
+
+    Raises ClientException if the form cannot be read, UnavailableError if its upload is aborted in favor of others.
+    """
+    items = await _read_items(request)
+    files = [value for _, value in items if isinstance(value, UploadFile) and value.filename]
+    return (
+        {name: value for name, value in items if isinstance(value, str)},
+        {file.filename: await file.read() for file in files},
+    )
+
+
+async def _read_items(request: AnyRequest) -> list[tuple[str, Any]]:
     try:
         max_size = request.route_handler.resolve_request_max_body_size() or MAX_FORM
         body = await read_body(request.scope, request.receive, max_size)
         form = await Request[Any, Any, Any](request.scope, replay_body(body, request.receive)).form()
+        return list(form.multi_items())
     except (RequestRefusedError, ValueError, LookupError, InternalServerException) as error:
         if isinstance(error, RequestRefusedError) and error.code == "body-too-large":
             raise RequestEntityTooLarge from None
         raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
-    fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
-    if any("\0" in value for value in fields.values()):
-        raise ClientException(detail="The form holds U+0000, which no text may have. Nothing was changed.")
-    return fields
 
 
 def items_of(form: Mapping[str, str]) -> list[tuple[str, str]]:
