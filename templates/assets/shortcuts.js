@@ -57,11 +57,11 @@
   const FIELDS = 'input:not([type=checkbox], [type=radio]), textarea, select';
   const typing = (one) => one.isContentEditable || one.matches(FIELDS);
 
-  // The end of a long text ticks the box that its approval requires, once it was on the screen above the bar.
+  // The end of a long text ticks the box that its approval requires, once it was above the bar; a jump may pass it.
   const bar = document.querySelector('.decide');
   for (const box of document.querySelectorAll('[data-read]')) {
     const end = document.getElementById('end-of-text') || box;
-    const margin = `0px 0px -${bar.offsetHeight}px 0px`;
+    const margin = `1000000px 0px -${bar.offsetHeight}px 0px`;
     const watch = new IntersectionObserver((seen) => {
       if (!seen.some((one) => one.isIntersecting)) return;
       box.checked = true;

@@ -809,7 +809,7 @@ PLANTED = {
     "INSERT INTO sessions (digest, \"user\", created_at, seen_at, proof) SELECT 'x', 1, 1, 1, ''": "session x",
     "UPDATE sessions SET created_at = created_at + 1": "session",
     "UPDATE sessions SET digest = 'y'": "session y",
-    'UPDATE sessions SET "user" = "user" + 1': "session",
+    'UPDATE sessions SET "user" = (SELECT min(u.id) FROM users AS u WHERE u.id <> sessions."user")': "session",
     "INSERT INTO links (digest, \"user\", expires_at, proof) SELECT 'z', min(id), 1, '' FROM users": "link z",
     "UPDATE links SET expires_at = expires_at + 1": "link",
 }

@@ -802,6 +802,8 @@ UNLOGGED = {
     "GET": "reads change nothing; exports alone are logged, because they take something away",
     "POST /login": "sessions open and end; who may sign in is logged",
     "POST /logout": "as above",
+    "POST /policy/rehearsal": "a rehearsal changes nothing",
+    "POST /policy/rehearsal/stop": "as above",
     "POST /settings": "somebody's own keys",
     "POST /settings/sessions": "as POST /login",
     "POST /review/views": "somebody's own filters",
@@ -825,6 +827,7 @@ LOGGED = {
     "POST /memories/{memory_id}/keep",
     *(f"POST /quarantine/{{quarantine_id}}/{act}" for act in ("reveal", "release", "destroy", "clear")),
     "POST /settings/password",
+    "POST /operations/{change}",
     *(f"{method} /v1/memories{rest}" for method in ("POST", "PUT", "PATCH", "DELETE") for rest in ("", "/{rest}")),
 }
 

@@ -91,10 +91,11 @@ def test_nothing_lives_longer_for_a_jump(machine: Machine, running_service: Serv
     machine.passed = 16 * MINUTE
     assert service.client.get("/v1/memories", headers={"authorization": f"Bearer {expiring}"}).status_code == 401
     assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code != 303
-    machine.passed = 59 * MINUTE
+    # A curator's session lasts twelve hours without use (policies/people.toml).
+    machine.passed = 719 * MINUTE
     assert desk.browser.get("/review").status_code == 200
     assert spare.browser.get("/review").status_code == 200
-    machine.passed = 121 * MINUTE
+    machine.passed = 1441 * MINUTE
     assert desk.browser.get("/review", follow_redirects=False).status_code in {303, 401}
 
 

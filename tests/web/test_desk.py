@@ -19,7 +19,7 @@ HOSTILE = (
     "<script>alert(1)</script> \"'><img src=x onerror=alert(2)> {{ 7 * 7 }} javascript:alert(3)\n"
     "bidi \u202eecived\u202c zero\u200bwidth tag\U000e0041\U000e007f line\u2028end filler\u3164 nbsp\u00a0here"
 )
-DRAWN = ("U+202E", "U+202C", "U+200B", "U+E0041", "U+E007F", "U+2028", "U+3164", "U+00A0")
+DRAWN = ("U+202E", "U+202C", "U+200B", "U+E0041", "U+E007F", "U+2028", "U+3164")
 OWN_SCRIPT = re.compile(r"/assets/(?:shortcuts|live|times)\.js\?[0-9a-f]{12}")
 STATE = re.compile(r'<span class="word [a-z]*">\s*(pending|approved|rejected)</span>')
 

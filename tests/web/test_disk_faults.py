@@ -20,7 +20,7 @@ from support import HANG_SECONDS, Desk, event, serving, until
 
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate", "rename")
 ERRORS = ("EIO", "ENOSPC")
-MOST = 90
+MOST = 150
 """More system calls than one operation makes."""
 
 

@@ -20,6 +20,7 @@ _policies_option: Final = click.option(
     "--policies",
     type=click.Path(path_type=Path),
     envvar="ANTECHAMBER_POLICIES",
+    show_envvar=True,
     help="Policy folder that names the producers. Default: what serve uses.",
 )
 

@@ -12,6 +12,7 @@ from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
 from antechamber.core.access.lifetimes import parse_lifetime
+from antechamber.core.access.sessions import AccessError
 from antechamber.core.errors import AntechamberError
 from antechamber.core.times import format_time
 from antechamber.flows.access import AccessFlows
@@ -41,8 +42,11 @@ def issue(
 
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
+    try:
+        lifetime = None if expires is None else parse_lifetime(expires)
+    except AccessError as error:
+        raise click.BadParameter(str(error), param_hint="--expires") from None
     with _access(location, grants=True) as access:
-        lifetime = parse_lifetime(expires) if expires is not None else None
         token_id, secret = access.tokens.issue(name, role, list(read), lifetime)
     if as_json:
         show({"token_id": token_id, "token": secret})

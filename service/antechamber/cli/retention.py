@@ -20,6 +20,7 @@ _policies_option: Final = click.option(
     "--policies",
     type=click.Path(path_type=Path),
     envvar="ANTECHAMBER_POLICIES",
+    show_envvar=True,
     help="Policy folder whose windows apply. Default: what serve uses.",
 )
 
