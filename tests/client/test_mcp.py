@@ -110,7 +110,11 @@ def test_a_model_sees_five_tools(network: Network, service: Service, tmp_path: P
 
 def test_a_model_learns_its_scopes(call: Callable[..., CallToolResult], network: Network) -> None:
     """It can list them, and the refusal of another scope names the granted ones, of a proposal and of a search."""
-    granted = {"submit": ["project:apollo", "session:*", "organization:labs"], "read": ["project:apollo", "session:*"]}
+    granted = {
+        "submit": ["project:apollo", "session:*", "organization:labs"],
+        "read": ["project:apollo", "session:*"],
+        "expires_at": None,
+    }
     listed = call("memory_scopes")
     assert listed.structured_content == {"name": "worker:release-bot", "role": "producer"} | granted
     assert "may propose to: project:apollo, session:*, organization:labs. It may read: project:apollo" in text(listed)

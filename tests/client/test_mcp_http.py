@@ -157,7 +157,7 @@ def test_a_reader_searches_and_cannot_propose(service: Service) -> None:
         "next": None,
     }
     assert "no producer's" in call("propose_memory", **LESSON)["content"][0]["text"]
-    rights = {"name": "lookout", "role": "reader", "submit": [], "read": ["project:apollo"]}
+    rights = {"name": "lookout", "role": "reader", "submit": [], "read": ["project:apollo"], "expires_at": None}
     assert call("memory_scopes")["structuredContent"] == rights
     assert "may propose to: no scope." in call("memory_scopes")["content"][0]["text"]
     assert count(service, "submissions") == 0
