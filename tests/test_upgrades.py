@@ -150,7 +150,7 @@ def test_a_dry_run_names_what_it_cannot_read(tmp_path: Path) -> None:
     (tmp_path / "data" / DATABASE).write_bytes(b"no database" * 100)
     damaged = run("migrate", "--dry-run", "--data", tmp_path / "data")
     assert (damaged.exit_code, "cannot be read" in damaged.stderr) == (1, True)
-    url = "postgresql://nobody@127.0.0.1:1/none"
+    url = "postgresql://reader@127.0.0.1:1/none"
     absent = run("migrate", "--dry-run", "--data", tmp_path / "data", "--database-url", url)
     assert (absent.exit_code, "the database cannot be read" in absent.stderr) == (1, True)
     moving = run("migrate", "--dry-run", "--move", "--data", tmp_path / "data", "--database-url", url)

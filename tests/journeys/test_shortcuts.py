@@ -63,7 +63,7 @@ def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey, motion: bool
     assert with_scripts.remembered() == ["The fourth lesson.", "The first lesson."]
 
 
-def test_keys_are_dead_while_somebody_types(with_scripts: Journey) -> None:
+def test_keys_are_dead_while_a_person_types(with_scripts: Journey) -> None:
     """In fields, in the list of reasons, with modifiers and on repeat no letter decides."""
     page = opened(queue(with_scripts, 1), "first")
     press(page, "e")

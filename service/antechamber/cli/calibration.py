@@ -9,20 +9,14 @@ import click
 import msgspec
 
 from antechamber import app
-from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.core.errors import AntechamberError
 from antechamber.core.rows.blind import BlindItem
 from antechamber.core.times import format_time
 from antechamber.flows.oversight.calibration import MAX_BYTES, Calibration
 from antechamber.settings import Location
 
-_policies_option: Final = click.option(
-    "--policies",
-    type=click.Path(path_type=Path),
-    envvar="ANTECHAMBER_POLICIES",
-    show_envvar=True,
-    help="Policy folder that names the producers. Default: what serve uses.",
-)
+_policies_option: Final = policies_option("Policy folder that names the producers. Default: what serve uses.")
 
 
 @click.group()

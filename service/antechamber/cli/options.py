@@ -74,6 +74,19 @@ ledger_option: Final = click.option(
     required=True,
     help="File in which an agent records everything before it is sent; made at its first use.",
 )
+
+
+def policies_option(what: str) -> Callable[[_Verb], _Verb]:
+    """Return the option --policies, whose help says what the folder is for."""
+    return click.option(
+        "--policies",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="ANTECHAMBER_POLICIES",
+        show_envvar=True,
+        help=what,
+    )
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program.")
 
 

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from antechamber import app
-from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.privacy import KINDS
 from antechamber.core.rehearsal import NOT_REPLAYED, TOTALS, ChangeGroup, RehearsalReport
@@ -60,13 +60,7 @@ _HEAD: Final = ("change", "producer", "scope", "reason", "rule", "before → aft
 @policy.command("diff")
 @click.argument("new", type=click.Path(path_type=Path))
 @location_options
-@click.option(
-    "--policies",
-    type=click.Path(path_type=Path),
-    envvar="ANTECHAMBER_POLICIES",
-    show_envvar=True,
-    help="Policy folder to compare with. Default: what serve uses.",
-)
+@policies_option("Policy folder to compare with. Default: what serve uses.")
 @click.option(
     "--last",
     default=10_000,

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from antechamber import app
-from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.cli.policies import is_terminal
 from antechamber.core.errors import AntechamberError
 from antechamber.core.retention import PlanRow
@@ -16,13 +16,7 @@ from antechamber.core.times import format_time
 from antechamber.settings import Location
 
 _HEAD: Final = ("scope", "kind", "items", "bytes", "oldest")
-_policies_option: Final = click.option(
-    "--policies",
-    type=click.Path(path_type=Path),
-    envvar="ANTECHAMBER_POLICIES",
-    show_envvar=True,
-    help="Policy folder whose windows apply. Default: what serve uses.",
-)
+_policies_option: Final = policies_option("Policy folder whose windows apply. Default: what serve uses.")
 
 
 @click.group()

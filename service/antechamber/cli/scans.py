@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, cast
 import click
 import msgspec
 
-from antechamber.cli.options import json_option
+from antechamber.cli.options import json_option, policies_option
 from antechamber.core.errors import PolicyError
 from antechamber.flows.scan import UNREADABLE, FileScanner, Hit
 from antechamber.policy_files import read_policy
@@ -20,13 +20,7 @@ from antechamber.resources import folder
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
 )
 @click.option("--ndjson", is_flag=True, help='Read one {"id", "text"} or {"id", "body"} per line.')
-@click.option(
-    "--policies",
-    type=click.Path(file_okay=False, path_type=Path),
-    envvar="ANTECHAMBER_POLICIES",
-    show_envvar=True,
-    help="Policy folder with the rules and their actions. Default: the shipped policy.",
-)
+@policies_option("Policy folder with the rules and their actions. Default: the shipped policy.")
 @json_option
 def scan(files: tuple[str, ...], policies: Path | None, *, ndjson: bool, as_json: bool) -> None:
     """Scan texts for secrets, personal data, hostile and hidden text; FILE may be - for standard input.

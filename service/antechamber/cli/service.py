@@ -11,7 +11,7 @@ import click
 
 from antechamber import app
 from antechamber.app.data_folder import own_policies
-from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.core.errors import AntechamberError
 from antechamber.logs import LogFormat, configure, format_moment
 from antechamber.resources import folder
@@ -20,13 +20,9 @@ from antechamber.settings import Location, Settings
 
 @click.command()
 @location_options
-@click.option(
-    "--policies",
-    type=click.Path(file_okay=False, path_type=Path),
-    envvar="ANTECHAMBER_POLICIES",
-    show_envvar=True,
-    help="Folder with producers.toml; edits take effect without restart. Default: the data folder's own, else the "
-    "shipped policy.",
+@policies_option(
+    "Folder with producers.toml; edits take effect without restart. Default: the data folder's own, else the "
+    "shipped policy."
 )
 @click.option(
     "--host",

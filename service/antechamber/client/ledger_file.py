@@ -79,7 +79,7 @@ BEGIN SELECT raise(ABORT, 'changes are never deleted'); END;
 CREATE TRIGGER changes_are_final BEFORE UPDATE ON changes
 BEGIN SELECT raise(ABORT, 'changes are never altered'); END;
 
--- Calls whose outcome was given to whoever made them.
+-- Calls whose outcome was returned to their caller.
 CREATE TABLE handed_over (entry INTEGER PRIMARY KEY REFERENCES entries (id)) STRICT;
 
 CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;

@@ -72,5 +72,5 @@ def _check_token(name: str, role: TokenRole, read: list[str]) -> None:
             message = f'"{grant}" is no scope to read (--read): write scope:scope_id, e.g. project:apollo'
             raise AccessError(message)
         if role == "reader" and scope == "session" and "*" in grant:
-            message = f'"{grant}" to read (--read): a session is read by whoever worked in it; name single sessions'
+            message = f'"{grant}" to read (--read): a session is private to its producers; name single sessions'
             raise AccessError(message)
