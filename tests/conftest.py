@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,16 @@ from antechamber.settings import Location
 from support import Databases, Service, quick_folder, running, sent_texts, texts_in_log, write_policies
 
 ENGINES = ["sqlite", "postgres"]
+STARTED = ("test_proofs.py", "test_disk_faults.py")
+"""Files whose tests only watch processes that they start."""
+SLOWEST = (
+    "test_proofs.py",
+    "test_accessibility.py",
+    "test_disk_faults.py",
+    "test_large_pages.py",
+    "test_shortcuts.py",
+)
+"""Files with the longest tests, the longest first."""
 FORMS = [LineFormatter("human"), LineFormatter("json")]
 
 
@@ -60,28 +71,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
     parser.addoption(
         "--half",
-        choices=["first", "repeated"],
-        help="only tests that measure coverage, or only those that repeat one of these on PostgreSQL",
+        choices=["measured", "others"],
+        help="only tests that measure coverage, or only those that run no further lines in this process",
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select one half of the tests if that is asked for, and start the slowest ones first.
+    """Select one half of the tests if that is asked for, and start the slowest tests first, one on each worker.
 
-    Otherwise a worker would be left waiting for one long test at the end.
+    A late slow test would leave the other workers idle. Each worker begins with a share of the list in a row. The other
+    tests keep their order, in which those of a module follow each other and share its fixtures.
     """
     if half := config.getoption("--half"):
-        repeated = half == "repeated"
-        config.hook.pytest_deselected(items=[item for item in items if _is_repeated(item) != repeated])
-        items[:] = [item for item in items if _is_repeated(item) == repeated]
-    items.sort(key=lambda item: item.path.name != "test_proofs.py")
+        measured = half == "measured"
+        config.hook.pytest_deselected(items=[item for item in items if _is_measured(item) != measured])
+        items[:] = [item for item in items if _is_measured(item) == measured]
+    slow = sorted((item for item in items if item.path.name in SLOWEST), key=lambda item: SLOWEST.index(item.path.name))
+    others = [item for item in items if item.path.name not in SLOWEST]
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    bounds = [len(others) * share // workers for share in range(workers + 1)]
+    items[:] = [
+        item
+        for share, (first, last) in enumerate(pairwise(bounds))
+        for item in (*slow[share::workers], *others[first:last])
+    ]
 
 
-def _is_repeated(item: pytest.Item) -> bool:
-    """Return whether a test runs the same lines of core, flows and pages that it runs on SQLite, too."""
+def _is_measured(item: pytest.Item) -> bool:
+    """Return whether a test may run lines that no other test runs in this process.
+
+    One that repeats a test of SQLite on PostgreSQL runs the same lines outside the store; one of a started process
+    runs them there.
+    """
+    if "journeys" in item.path.parts or item.path.name in STARTED:
+        return False
     call = getattr(item, "callspec", None)
-    return call is not None and "postgres" in call.params.values() and "store" not in item.path.parts
+    return call is None or "postgres" not in call.params.values() or "store" in item.path.parts
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """The recipes of the client's document, run as written with the current packages; no model and no network."""
 
 import asyncio
-import json
 import os
 import re
 import sys
@@ -9,11 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
-import agents
 import pytest
-from agents import Model, ModelResponse, Runner, Usage
-from langgraph.graph import StateGraph
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from antechamber.client import Ledger, Submitter
 from antechamber.core.contract import MemoryPage
@@ -81,6 +76,8 @@ class State(TypedDict, total=False):
 
 def test_a_graph_reads_memory_and_proposes_once(live: tuple[str, str], tmp_path: Path) -> None:
     """A node reads approved memory from the store; the node that proposes may run again, and writing is refused."""
+    from langgraph.graph import StateGraph  # noqa: PLC0415 -- slow to import
+
     unsent = event("Deploys need two approvals.")
     for name in ("idempotency_key", "source_event_hash"):
         unsent.pop(name, None)
@@ -108,40 +105,15 @@ def test_a_graph_reads_memory_and_proposes_once(live: tuple[str, str], tmp_path:
     assert proposals(tmp_path) == 1
 
 
-class Scripted(Model):
-    """A model of the SDK's own interface that calls one tool, always with the same id, and repeats its result."""
-
-    def __init__(self, content: str) -> None:
-        """Propose this."""
-        self.content = content
-
-    async def get_response(self, *_: Any, **given: Any) -> ModelResponse:
-        """Call the tool with every argument, as a strict mode does; then answer with its result."""
-        results = [one["output"] for one in given["input"] if one.get("type") == "function_call_output"]
-        if results:
-            words = ResponseOutputText(text=str(results[0]), type="output_text", annotations=[])
-            answer: Any = ResponseOutputMessage(
-                id="m", content=[words], role="assistant", status="completed", type="message"
-            )
-        else:
-            arguments = dict.fromkeys(TOOLS["propose_memory"].arguments.__struct_fields__) | LESSON
-            answer = ResponseFunctionToolCall(
-                call_id="call_01",
-                name="propose_memory",
-                arguments=json.dumps(arguments | {"content": self.content}),
-                type="function_call",
-            )
-        return ModelResponse(output=[answer], usage=Usage(), response_id=None)
-
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        """Streams are not used."""
-        raise NotImplementedError
-
-
 def test_an_agent_proposes_over_http_with_the_id_of_its_call(live: tuple[str, str], tmp_path: Path) -> None:
     """The tools pass the SDK's strict mode; a run that repeats its call in other words gets the original's id."""
     del live
-    defined, silent = run("OpenAI Agents SDK"), agents.RunConfig(tracing_disabled=True)
+    # Each worker collects this file, and these packages take seconds to import.
+    from agents import RunConfig, Runner  # noqa: PLC0415
+
+    from client.scripted_model import Scripted  # noqa: PLC0415
+
+    defined, silent = run("OpenAI Agents SDK"), RunConfig(tracing_disabled=True)
 
     async def journey() -> list[str]:
         async with defined["memory"]:

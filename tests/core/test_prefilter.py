@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -17,10 +18,14 @@ from antechamber.core.privacy.shapes import shapes_needed, shapes_of
 from antechamber.core.privacy.splits import is_joint, join_texts
 from support import GATE, RULES
 
-MATCHERS = [Matcher(rule) for rule in RULES]
-PREFILTER = Prefilter(dict(enumerate(RULES)))
 HITS = [join_example(example) for rule in RULES for example in rule.hit]
 FILLER = "Deploy the service before noon and check its health twice. " * 40
+
+
+@cache
+def compiled() -> tuple[Prefilter, list[Matcher]]:
+    """Return the prefilter and the matchers of all rules; compiling takes seconds, and only one test needs them."""
+    return Prefilter(dict(enumerate(RULES))), [Matcher(rule) for rule in RULES]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +107,10 @@ def test_a_text_has_two_shapes() -> None:
 def test_no_rule_is_left_out_that_finds_something(pieces: list[str], long: bool) -> None:  # noqa: FBT001
     """What a rule finds in a text, it finds after the prefilter and in the areas that this names."""
     text = (FILLER if long else "").join([*pieces, ""])
-    candidates = dict(PREFILTER.candidates(text.encode()))
+    prefilter, matchers = compiled()
+    candidates = dict(prefilter.candidates(text.encode()))
     read = Text(text)
-    for index, matcher in enumerate(MATCHERS):
+    for index, matcher in enumerate(matchers):
         spans = list(matcher.find(read, Effort(10**9)))
         if spans:
             assert index in candidates, matcher.rule.rule_id
