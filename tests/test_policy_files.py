@@ -368,7 +368,7 @@ def test_every_privacy_rule_can_be_switched_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "instead"), [("producer", '"producers.toml"'), ("zzz", "producers.toml, scopes.toml")]
+    ("name", "instead"), [("producer", '"producers.toml"'), ("zzzzzzzz", "producers.toml, scopes.toml")]
 )
 def test_an_unknown_file_is_named_with_what_to_write(tmp_path: Path, name: str, instead: str) -> None:
     """A misspelled file name is refused instead of being silently ignored."""

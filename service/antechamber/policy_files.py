@@ -16,6 +16,7 @@ from antechamber.core.policy import (
     Case,
     Guideline,
     Limits,
+    LogRules,
     Oversight,
     Person,
     Policy,
@@ -87,6 +88,7 @@ _FILES: Final[dict[str, type[Struct]]] = {
     "scopes.toml": ScopesFile,
     "people.toml": PeopleFile,
     "privacy.toml": PrivacyFile,
+    "log.toml": LogRules,
     "guidelines.toml": GuidelinesFile,
     TESTS: TestsFile,
 }
@@ -138,6 +140,7 @@ def read_policy(folder: Path) -> Policy:
     people = _decode(folder, "people.toml", PeopleFile)
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
+    log = _decode(folder, "log.toml", LogRules)
     tests = _decode(folder, TESTS, TestsFile)
     detectors = read_detectors(folder)
     check_addresses(guidelines.sources)
@@ -152,6 +155,7 @@ def read_policy(folder: Path) -> Policy:
         limits=scopes.limits,
         producer=scopes.producer,
         oversight=scopes.oversight,
+        log=log,
         session=people.session,
         reveal=scopes.reveal,
         privacy=Privacy(
@@ -193,7 +197,7 @@ def _check_case(case: Case) -> None:
         raise PolicyError(message)
 
 
-_F = TypeVar("_F", ProducersFile, ScopesFile, PeopleFile, PrivacyFile, GuidelinesFile, TestsFile)
+_F = TypeVar("_F", ProducersFile, ScopesFile, PeopleFile, PrivacyFile, GuidelinesFile, LogRules, TestsFile)
 
 
 def _decode(folder: Path, name: str, form: type[_F]) -> _F:

@@ -42,6 +42,7 @@ from antechamber.flows.groups import Groups
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
+from antechamber.flows.log_tiles import LogTiles
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.metrics import Metrics
 from antechamber.flows.operations import Operations
@@ -156,6 +157,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         export=Export(store, checkpoints, proofs, now, os.urandom),
         checkpoints=checkpoints,
         proofs=proofs,
+        log_tiles=LogTiles(store, policies),
         dashboard=dashboard,
         metrics=Metrics(store, now, dashboard, checkpoints, snapshots, own),
         operations=Operations(store, now, dashboard, snapshots, RehearsalRuns(settings.location, settings.policies)),

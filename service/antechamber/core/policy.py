@@ -148,6 +148,13 @@ class Oversight(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Days for which the time on screen of each decision is kept; 0 keeps none."""
 
 
+class LogRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the log is published."""
+
+    public: bool = False
+    """Whether everyone may read the log as tiles; otherwise auditors of all scopes."""
+
+
 class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The detection rules that are switched off, and actions that replace those of rules and kinds of rules."""
 
@@ -196,6 +203,7 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     limits: Limits = field(default_factory=Limits)
     producer: Sharing = field(default_factory=Sharing)
     oversight: Oversight = field(default_factory=Oversight)
+    log: LogRules = field(default_factory=LogRules)
     privacy: Privacy = field(default_factory=Privacy)
     reveal: list[Person] = []
     """Persons who may reveal, redact and settle sealed events."""

@@ -86,6 +86,7 @@ WANTED: Final[dict[str, str]] = {
     "revoke_pasted_tokens": "true or false",
     "actions": 'a table: rule or kind = "reject", "quarantine", "warn" or "off"',
     "actions[]": '"reject", "quarantine", "warn" or "off"',
+    "public": "true or false",
     "guideline": "tables: [[guideline]] with text",
     "guideline[].text": "one line of 1 to 500 characters",
     "guideline[].scopes": f"a list of {_SCOPES}",
