@@ -39,13 +39,14 @@ class LogTiles:
             place = read_place(path)
             return place, self._read(place)
         except TileError as error:
-            raise NotFoundError(f"There is no such tile: {error}.") from None
+            message = f"There is no such tile: {error}."
+            raise NotFoundError(message) from None
 
     def _read(self, place: TilePlace) -> bytes:
-        first = place.index * BLOCK
+        first = place.number * BLOCK
         with self._store.read() as tx:
             signed = tx.log.checkpoint()
-            if place.width > width_at(place.level, place.index, signed.size if signed else 0):
+            if place.width > width_at(place.level, place.number, signed.size if signed else 0):
                 message = "no checkpoint covers it yet"
                 raise TileError(message)
             if place.tree_level:

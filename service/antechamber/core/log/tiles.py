@@ -26,10 +26,10 @@ class TileError(AntechamberError):
 
 
 class TilePlace(NamedTuple):
-    """Which tile or bundle: its level, its index in the level, and its width, which is 256 for a full one."""
+    """Which tile or bundle: its level, its number in the level, and its width, which is 256 for a full one."""
 
     level: int
-    index: int
+    number: int
     width: int = BLOCK
 
     @property
@@ -40,8 +40,8 @@ class TilePlace(NamedTuple):
     @property
     def path(self) -> str:
         """The path below `tile/`."""
-        groups = [f"{self.index % 1000:03}"]
-        rest = self.index // 1000
+        groups = [f"{self.number % 1000:03}"]
+        rest = self.number // 1000
         while rest:
             groups.append(f"x{rest % 1000:03}")
             rest //= 1000
