@@ -1,6 +1,5 @@
 """A log of any leaves behind a real HTTP server on this machine (c2sp.org/tlog-tiles), which may misbehave."""
 
-import base64
 import contextlib
 import threading
 from collections.abc import Iterator
@@ -105,9 +104,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 -- the name in the base class
         """Say nothing."""
-
-
-def vkey(key: VerifierKey, algorithm: int) -> str:
-    """Return the text of a key of another algorithm byte, with the id that its holder would give it."""
-    raw = base64.b64encode(bytes([algorithm]) + key.public).decode()
-    return f"{key.name}+{key.key_id.hex()}+{raw}"

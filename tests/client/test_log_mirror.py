@@ -14,9 +14,9 @@ from antechamber.client.log_reader import LogReader, LogReadError
 from antechamber.client.log_tile_tree import TileTree, WrongTileError
 from antechamber.client.wire import AddressError
 from antechamber.core.errors import BusyError
-from antechamber.core.log.checkpoint_text import read_text
+from antechamber.core.log.checkpoint_text import VerifierKey, read_text
 from antechamber.core.log.tiles import ENTRIES, TilePlace, edge, read_bundle
-from log_server import LogServer, vkey
+from log_server import LogServer
 from support import HANG_SECONDS, free_port, serving, until
 
 
@@ -283,7 +283,10 @@ def test_answers_that_are_not_the_log_are_no_misbehavior(tmp_path: Path) -> None
 def test_a_wrong_call_is_explained(tmp_path: Path) -> None:
     """A key that is none, a key of a witness, and a folder that is a file are refused."""
     log = LogServer()
-    for key, problem in (("nonsense", "a verifier key is"), (vkey(log.key, 4), "no Ed25519 key")):
+    for key, problem in (
+        ("nonsense", "a verifier key is"),
+        (str(VerifierKey(log.key.name, log.key.public, 4)), "no Ed25519 key"),
+    ):
         result = CliRunner().invoke(main, ["log", "mirror", log.url, str(tmp_path), "--key", key])
         assert result.exit_code == 1
         assert problem in result.output
