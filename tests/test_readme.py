@@ -455,6 +455,7 @@ def test_every_policy_key_is_documented() -> None:
         "issuer": "producers",
         "off": "privacy",
         "public": "log",
+        "witness": "log",
         "revoke_pasted_tokens": "privacy",
     }
     for place in WANTED:

@@ -12,6 +12,8 @@ from msgspec import Struct, field
 from antechamber.core.access.workload import Issuer, Subject, key_problem
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
+from antechamber.core.log.checkpoint_text import NoteError
+from antechamber.core.log.cosignature import read_witness_key
 from antechamber.core.policy import (
     Case,
     Guideline,
@@ -27,6 +29,7 @@ from antechamber.core.policy import (
     SessionPolicy,
     SessionRules,
     Sharing,
+    Witness,
 )
 from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.policy_tests import failures
@@ -119,6 +122,7 @@ _KEYS: Final = {
     "session.auditor": SessionRules,
     "session.operator": SessionRules,
     "guideline": Guideline,
+    "witness": Witness,
     "test": Case,
 }
 
@@ -141,6 +145,7 @@ def read_policy(folder: Path) -> Policy:
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
     log = _decode(folder, "log.toml", LogRules)
+    _check_witnesses(log)
     tests = _decode(folder, TESTS, TestsFile)
     detectors = read_detectors(folder)
     check_addresses(guidelines.sources)
@@ -173,6 +178,25 @@ def read_policy(folder: Path) -> Policy:
     if broken := failures(policy):
         raise PolicyError("\n".join(f"{TESTS}: {line}" for line in broken))
     return policy
+
+
+def _check_witnesses(log: LogRules) -> None:
+    names = set()
+    for witness in log.witness:
+        try:
+            name = read_witness_key(witness.key).name
+            read_target(witness.url, allow_private=witness.allow_private)
+        except NoteError as error:
+            message = f"log.toml: a witness: key: {error}"
+            raise PolicyError(message) from None
+        except TargetError as error:
+            problem = str(error).partition(";")[0]
+            message = f"log.toml: the witness {name}: url: {problem}; write an https address, or set allow_private"
+            raise PolicyError(message) from None
+        if name in names:
+            message = f"log.toml: the witness {name} is listed twice; keep one [[witness]] for it"
+            raise PolicyError(message)
+        names.add(name)
 
 
 def _merge_over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:

@@ -17,6 +17,7 @@ from litestar import Litestar
 
 from antechamber.app.access import connect_access
 from antechamber.app.http_connection import OpenConnections
+from antechamber.app.log_tiles import connect_tiles
 from antechamber.app.maintenance import clock, open_log, open_store
 from antechamber.app.rehearsal_runs import RehearsalRuns
 from antechamber.app.webhooks import connect_delivery
@@ -42,7 +43,6 @@ from antechamber.flows.groups import Groups
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
-from antechamber.flows.log_tiles import LogTiles
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.metrics import Metrics
 from antechamber.flows.operations import Operations
@@ -79,6 +79,8 @@ PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
 """Seconds between two checks whether the log needs a signature."""
+WITNESS_EVERY: Final = 1.0
+"""Seconds between two looks at which witnesses have to cosign a checkpoint."""
 KEYS_EVERY: Final = 1.0
 """Seconds between two looks at which keys of issuers are due."""
 FLUSH_EVERY: Final = 60.0
@@ -157,7 +159,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         export=Export(store, checkpoints, proofs, now, os.urandom),
         checkpoints=checkpoints,
         proofs=proofs,
-        log_tiles=LogTiles(store, policies),
+        log_tiles=connect_tiles(store, policies, now, background),
         dashboard=dashboard,
         metrics=Metrics(store, now, dashboard, checkpoints, snapshots, own),
         operations=Operations(store, now, dashboard, snapshots, RehearsalRuns(settings.location, settings.policies)),
@@ -297,6 +299,7 @@ def _list_work(
         ("logging alarms", alarms.look, ALARMS_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
+        ("asking witnesses", services.log_tiles.witnesses.tick, WITNESS_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
         ("forgetting times on screen", services.desk.screen_times.forget, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),

@@ -5,21 +5,23 @@ from antechamber.core.log.merkle import BLOCK, leaf_hash
 from antechamber.core.log.tiles import ENTRIES, TileError, TilePlace, read_place, width_at, write_bundle
 from antechamber.core.ports.store import Store
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.log_witnesses import LogWitnesses
 
 
 class LogTiles:
     """Reads the signed part of a store's log in the form of c2sp.org/tlog-tiles; signs nothing."""
 
-    def __init__(self, store: Store, policies: PolicyReloader) -> None:
+    def __init__(self, store: Store, policies: PolicyReloader, witnesses: LogWitnesses) -> None:
         self._store = store
         self._policies = policies
+        self.witnesses = witnesses
 
     def are_public(self) -> bool:
         """Return whether the policy in force lets everyone read them."""
         return self._policies.current.policy.log.public
 
     def checkpoint(self) -> str:
-        """Return the last checkpoint.
+        """Return the last checkpoint with the cosignatures that it has so far.
 
         Raises NotFoundError if the log was never signed.
         """
@@ -28,7 +30,7 @@ class LogTiles:
         if signed is None:
             message = "The log is not signed yet; ask again in a minute."
             raise NotFoundError(message)
-        return signed.note
+        return self.witnesses.add_to(signed.note)
 
     def read(self, path: str) -> tuple[TilePlace, bytes]:
         """Return a tile or a bundle of entries by its path below `tile/`.
