@@ -185,10 +185,11 @@ def _check_witnesses(log: LogRules) -> None:
     for witness in log.witness:
         try:
             name = read_witness_key(witness.key).name
-            read_target(witness.url, allow_private=witness.allow_private)
         except NoteError as error:
             message = f"log.toml: a witness: key: {error}"
             raise PolicyError(message) from None
+        try:
+            read_target(witness.url, allow_private=witness.allow_private)
         except TargetError as error:
             problem = str(error).partition(";")[0]
             message = f"log.toml: the witness {name}: url: {problem}; write an https address, or set allow_private"
