@@ -1,4 +1,4 @@
-"""A witness of logs behind a real HTTP server on this machine (c2sp.org/tlog-witness); it can be told to misbehave."""
+"""A witness of logs behind a real HTTP server on this machine (c2sp.org/tlog-witness), which may misbehave."""
 
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""Cosignatures of witnesses: their keys, what they sign, and the messages by which they are asked for one.
+"""Cosignatures of witnesses: their keys, what they sign, and the messages that ask for one.
 
 Sources: c2sp.org/tlog-cosignature (the Ed25519 form, cosignature/v1) and c2sp.org/tlog-witness (add-checkpoint).
 """
