@@ -100,6 +100,7 @@ class Key(NamedTuple):
     name: str
     key_id: bytes
     public: bytes
+    """32 bytes (Ed25519)."""
 
     def __str__(self) -> str:
         """Return the key in its text form."""
@@ -137,8 +138,8 @@ def decode(text: str, size: int, what: str) -> bytes:
     return raw
 
 
-def read_keys(text: str) -> list[Key]:
-    """Read one or more verifier keys, separated by white space."""
+def read_keys(text: str, algorithm: int = 1) -> list[Key]:
+    """Read one or more verifier keys, separated by white space; 1 is the type of a log's, and 4 of a witness's."""
     keys = []
     for word in text.split():
         match = KEY.fullmatch(word)
@@ -147,8 +148,9 @@ def read_keys(text: str) -> list[Key]:
             raise UsageError(message)
         raw = decode(match[3], 33, "the verifier key")
         key_id = hashlib.sha256(f"{match[1]}\n".encode() + raw).digest()[:4]
-        if raw[0] != 1 or key_id.hex() != match[2]:
-            bad(f"{word} is no Ed25519 key, or its id does not belong to it")
+        if raw[0] != algorithm or key_id.hex() != match[2]:
+            kind = "Ed25519 key" if algorithm == 1 else "key of a witness"
+            bad(f"{word} is no {kind}, or its id does not belong to it")
         keys.append(Key(match[1], key_id, raw[1:]))
     return keys or bad("the key is empty")
 
@@ -182,6 +184,21 @@ def signs(line: str, key: Key, text: str, what: str) -> bool:
     if name != key.name or raw[:4] != key.key_id or len(raw) != 68:  # noqa: PLR2004 -- a key id and an Ed25519 signature
         return False
     return is_signed(key.public, raw[4:], text.encode()) or bad(f"the signature of {what} is wrong")
+
+
+def check_witness(note: str, witness: Key, what: str) -> None:
+    """Raise BadError unless a witness cosigned a note that `read_note` accepted (c2sp.org/tlog-cosignature)."""
+    text, _, signatures = note.rpartition("\n\n")
+    found = 0
+    for line in signatures.split("\n")[:-1]:
+        _, name, signature = line.split(" ", 2)
+        raw = raw_of(signature)
+        if name != witness.name or raw[:4] != witness.key_id or len(raw) != 76:  # noqa: PLR2004 -- id, time, signature
+            continue
+        signed = f"cosignature/v1\ntime {int.from_bytes(raw[4:12], 'big')}\n{text}\n".encode()
+        found += is_signed(witness.public, raw[12:], signed) or bad(f"the cosignature of {name} on {what} is wrong")
+    if not found:
+        bad(f"{what} is not cosigned by the witness {witness.name}")
 
 
 PRIME = 2**255 - 19
@@ -622,6 +639,13 @@ def parser() -> argparse.ArgumentParser:
     key.add_argument("--key-file", type=Path, metavar="FILE", help="file with the verifier keys, the newest first")
     made.add_argument("--previous", type=Path, metavar="FILE", help="checkpoint kept from an earlier visit")
     made.add_argument(
+        "--witness",
+        action="append",
+        default=[],
+        metavar="VKEY",
+        help="verifier key of a witness that has to have cosigned the checkpoint; may be repeated",
+    )
+    made.add_argument(
         "--records",
         action="store_true",
         help="EXPORT holds records, or is an archive of retention: prove each record, and not that none is missing",
@@ -642,7 +666,10 @@ def text_of(path: Path) -> str:
 def verify(arguments: argparse.Namespace) -> str:
     """Verify an export and return the result as text."""
     keys = read_keys(text_of(arguments.key_file) if arguments.key is None else arguments.key)
-    checkpoint = read_note(text_of(arguments.checkpoint), keys, "the checkpoint")
+    note = text_of(arguments.checkpoint)
+    checkpoint = read_note(note, keys, "the checkpoint")
+    for witness in read_keys(" ".join(arguments.witness), 4) if arguments.witness else []:
+        check_witness(note, witness, "the checkpoint")
     previous = None
     if arguments.previous is not None:
         previous = read_note(text_of(arguments.previous), keys, "the earlier checkpoint")

@@ -11,6 +11,7 @@ import pytest
 
 from antechamber.core.contract import PRODUCER, SCOPES
 from antechamber.core.errors import PolicyError
+from antechamber.core.log.checkpoint_text import VerifierKey
 from antechamber.core.policy import Limits, Policy, Producer, Rules
 from antechamber.core.policy_help import IDENTITY
 from antechamber.detector_files import check_file, list_files
@@ -368,7 +369,7 @@ def test_every_privacy_rule_can_be_switched_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "instead"), [("producer", '"producers.toml"'), ("zzz", "producers.toml, scopes.toml")]
+    ("name", "instead"), [("producer", '"producers.toml"'), ("zzzzzzzz", "producers.toml, scopes.toml")]
 )
 def test_an_unknown_file_is_named_with_what_to_write(tmp_path: Path, name: str, instead: str) -> None:
     """A misspelled file name is refused instead of being silently ignored."""
@@ -625,3 +626,18 @@ def test_requests_may_name_loopback_and_the_public_host_only() -> None:
         "192.0.2.1",
         "memory.example",
     }
+
+
+def test_a_witness_that_cannot_be_asked_is_named_with_what_to_write(tmp_path: Path) -> None:
+    """A key that is none of a witness, an address that cannot be used and a second table are refused."""
+    key = str(VerifierKey("witness.example/w", bytes(32), 4))
+    table = f'[[witness]]\nkey = "{key}"\nurl = "https://witness.example"\n'
+    assert complaint(tmp_path, log=table.replace(key, "nonsense")).startswith(
+        "log.toml: a witness: key: a verifier key"
+    )
+    other = str(VerifierKey("witness.example/w", bytes(32)))
+    assert "no key of a witness" in complaint(tmp_path, log=table.replace(key, other))
+    assert "write an https address, or set allow_private" in complaint(tmp_path, log=table.replace("https", "http"))
+    assert "is listed twice" in complaint(tmp_path, log=table + table)
+    (tmp_path / "log.toml").write_text(table)
+    assert read_policy(tmp_path).log.witness[0].url == "https://witness.example"

@@ -454,6 +454,8 @@ def test_every_policy_key_is_documented() -> None:
         "session": "people",
         "issuer": "producers",
         "off": "privacy",
+        "public": "log",
+        "witness": "log",
         "revoke_pasted_tokens": "privacy",
     }
     for place in WANTED:

@@ -12,10 +12,13 @@ from msgspec import Struct, field
 from antechamber.core.access.workload import Issuer, Subject, key_problem
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
+from antechamber.core.log.checkpoint_text import NoteError
+from antechamber.core.log.cosignature import read_witness_key
 from antechamber.core.policy import (
     Case,
     Guideline,
     Limits,
+    LogRules,
     Oversight,
     Person,
     Policy,
@@ -26,6 +29,7 @@ from antechamber.core.policy import (
     SessionPolicy,
     SessionRules,
     Sharing,
+    Witness,
 )
 from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.policy_tests import failures
@@ -87,6 +91,7 @@ _FILES: Final[dict[str, type[Struct]]] = {
     "scopes.toml": ScopesFile,
     "people.toml": PeopleFile,
     "privacy.toml": PrivacyFile,
+    "log.toml": LogRules,
     "guidelines.toml": GuidelinesFile,
     TESTS: TestsFile,
 }
@@ -117,6 +122,7 @@ _KEYS: Final = {
     "session.auditor": SessionRules,
     "session.operator": SessionRules,
     "guideline": Guideline,
+    "witness": Witness,
     "test": Case,
 }
 
@@ -138,6 +144,8 @@ def read_policy(folder: Path) -> Policy:
     people = _decode(folder, "people.toml", PeopleFile)
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
+    log = _decode(folder, "log.toml", LogRules)
+    _check_witnesses(log)
     tests = _decode(folder, TESTS, TestsFile)
     detectors = read_detectors(folder)
     check_addresses(guidelines.sources)
@@ -152,6 +160,7 @@ def read_policy(folder: Path) -> Policy:
         limits=scopes.limits,
         producer=scopes.producer,
         oversight=scopes.oversight,
+        log=log,
         session=people.session,
         reveal=scopes.reveal,
         privacy=Privacy(
@@ -169,6 +178,26 @@ def read_policy(folder: Path) -> Policy:
     if broken := failures(policy):
         raise PolicyError("\n".join(f"{TESTS}: {line}" for line in broken))
     return policy
+
+
+def _check_witnesses(log: LogRules) -> None:
+    names = set()
+    for witness in log.witness:
+        try:
+            name = read_witness_key(witness.key).name
+        except NoteError as error:
+            message = f"log.toml: a witness: key: {error}"
+            raise PolicyError(message) from None
+        try:
+            read_target(witness.url, allow_private=witness.allow_private)
+        except TargetError as error:
+            problem = str(error).partition(";")[0]
+            message = f"log.toml: the witness {name}: url: {problem}; write an https address, or set allow_private"
+            raise PolicyError(message) from None
+        if name in names:
+            message = f"log.toml: the witness {name} is listed twice; keep one [[witness]] for it"
+            raise PolicyError(message)
+        names.add(name)
 
 
 def _merge_over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:
@@ -193,7 +222,7 @@ def _check_case(case: Case) -> None:
         raise PolicyError(message)
 
 
-_F = TypeVar("_F", ProducersFile, ScopesFile, PeopleFile, PrivacyFile, GuidelinesFile, TestsFile)
+_F = TypeVar("_F", ProducersFile, ScopesFile, PeopleFile, PrivacyFile, GuidelinesFile, LogRules, TestsFile)
 
 
 def _decode(folder: Path, name: str, form: type[_F]) -> _F:

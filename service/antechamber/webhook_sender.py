@@ -60,10 +60,34 @@ class HttpSender:
 
         Raises FetchError.
         """
+        status, body = await self._ask(url, _question, allow_private)
+        if status != HTTPStatus.OK:
+            message = f"it answers with status {status}"
+            raise FetchError(message)
+        return body
+
+    async def post(self, url: str, content: bytes, *, allow_private: bool) -> tuple[int, bytes]:
+        """Post a text and return status and body of the answer, of which at most 64 KiB are read.
+
+        Raises FetchError.
+        """
+        message = Message(body=content, headers={"content-type": "text/plain; charset=utf-8"})
+        return await self._ask(url, lambda target: _request(target, message), allow_private)
+
+    async def _ask(
+        self,
+        url: str,
+        request: Callable[[WebhookTarget], bytes],
+        allow_private: bool,  # noqa: FBT001 -- private
+    ) -> tuple[int, bytes]:
+        """Return status and body of an answer.
+
+        Raises FetchError.
+        """
         try:
             async with asyncio.timeout(TOTAL_SECONDS):
                 target = read_target(url, allow_private=allow_private)
-                answer = await self._talk(target, _question(target), _read_body, allow_private)
+                answer = await self._talk(target, request(target), _read_body, allow_private)
         except TargetError as error:
             raise FetchError(str(error).partition(";")[0]) from None
         except TimeoutError:
@@ -78,10 +102,7 @@ class HttpSender:
         except (ValueError, httptools.HttpParserError):
             message = "its answer is not HTTP, or too long"
             raise FetchError(message) from None
-        if answer.status != HTTPStatus.OK:
-            message = f"it answers with status {answer.status}"
-            raise FetchError(message)
-        return bytes(answer.body)
+        return answer.status or 0, bytes(answer.body)
 
     async def _send(self, target: WebhookTarget, message: Message, allow_private: bool) -> Answer:  # noqa: FBT001 -- private
         return Answer(await self._talk(target, _request(target, message), _read_status, allow_private))

@@ -1,5 +1,5 @@
 // A second verifier, written from the formats alone (RFC 6962, C2SP checkpoint), with WebCrypto.
-// Takes a JSON file with a list of {export, checkpoint, key, previous?, records?} and prints {wrong, unproven} for each:
+// Takes a JSON file with a list of {export, checkpoint, key, previous?, records?, witnesses?} and prints {wrong, unproven} for each:
 // the problem, or null; and the unproven members, those of every record and those of single records by leaf.
 
 import { readFileSync } from "node:fs";
@@ -25,12 +25,12 @@ function unbase64(text, size) {
   return raw;
 }
 
-async function readKey(text) {
+async function readKey(text, algorithm = 1) {
   const [, name, id, encoded] = /^([^\p{White_Space}+]+)\+([0-9a-f]{8})\+(\S+)$/u.exec(text.trim()) ?? [];
   need(name, "no verifier key");
   const raw = unbase64(encoded, 33);
   const keyId = (await sha256(bytes(`${name}\n`), raw)).subarray(0, 4);
-  need(raw[0] === 1 && hex(keyId) === id, "no Ed25519 key");
+  need(raw[0] === algorithm && hex(keyId) === id, "no Ed25519 key");
   return { name, id, key: await subtle.importKey("raw", raw.subarray(1), "Ed25519", false, ["verify"]) };
 }
 
@@ -54,6 +54,21 @@ async function readNote(note, { name, id, key }) {
   need(origin === name && extensions.pop() === "" && !extensions.includes(""), "another log");
   need(/^(0|[1-9][0-9]{0,15})$/.test(size), "no size");
   return { size: Number(size), root: hex(unbase64(root, 32)) };
+}
+
+// c2sp.org/tlog-cosignature: eight bytes of time, and a signature of a header, that time and the checkpoint.
+async function checkWitness(note, { name, id, key }) {
+  const cut = note.lastIndexOf("\n\n");
+  let cosigned = false;
+  for (const line of note.slice(cut + 2, -1).split("\n")) {
+    const [, signer, encoded] = line.split(" ");
+    const raw = Buffer.from(encoded, "base64");
+    if (signer !== name || hex(raw.subarray(0, 4)) !== id || raw.length !== 76) continue;
+    const signed = `cosignature/v1\ntime ${raw.readBigUInt64BE(4)}\n${note.slice(0, cut + 1)}`;
+    need(await subtle.verify("Ed25519", key, raw.subarray(12), bytes(signed)), "wrong cosignature");
+    cosigned = true;
+  }
+  need(cosigned, "not cosigned by this witness");
 }
 
 async function rootOf(hashes) {
@@ -155,6 +170,9 @@ async function checkRecord(record, checkpoint) {
 async function verify(files) {
   const key = await readKey(files.key);
   const checkpoint = await readNote(readFileSync(files.checkpoint, "utf8"), key);
+  for (const witness of files.witnesses ?? []) {
+    await checkWitness(readFileSync(files.checkpoint, "utf8"), await readKey(witness, 4));
+  }
   const previous = files.previous && (await readNote(readFileSync(files.previous, "utf8"), key));
   const raw = readFileSync(files.export);
   const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw);

@@ -65,6 +65,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/v1/audit/key"): AUDIT,
     ("GET", "/v1/audit/proof/inclusion"): AUDIT,
     ("GET", "/v1/audit/proof/consistency"): AUDIT,
+    ("GET", "/log/checkpoint"): AUDIT,
+    ("GET", "/log/tile/{location}"): AUDIT,
     ("GET", "/audit/items/{proposal_id}"): DESK,
     ("GET", "/audit/leaves/{sequence}"): DESK,
     ("GET", "/audit/verify_export.py"): DESK,
@@ -177,6 +179,7 @@ def _names(service: Service) -> dict[str, str]:
         "file_path": "antechamber.css",
         "chapter": "desk",
         "sequence": "0",
+        "location": "entries/000.p/1",
     }
 
 

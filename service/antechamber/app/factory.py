@@ -17,6 +17,7 @@ from litestar import Litestar
 
 from antechamber.app.access import connect_access
 from antechamber.app.http_connection import OpenConnections
+from antechamber.app.log_tiles import connect_tiles
 from antechamber.app.maintenance import clock, open_log, open_store
 from antechamber.app.rehearsal_runs import RehearsalRuns
 from antechamber.app.webhooks import connect_delivery
@@ -78,6 +79,8 @@ PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
 """Seconds between two checks whether the log needs a signature."""
+WITNESS_EVERY: Final = 1.0
+"""Seconds between two looks at which witnesses have to cosign a checkpoint."""
 KEYS_EVERY: Final = 1.0
 """Seconds between two looks at which keys of issuers are due."""
 FLUSH_EVERY: Final = 60.0
@@ -156,6 +159,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         export=Export(store, checkpoints, proofs, now, os.urandom),
         checkpoints=checkpoints,
         proofs=proofs,
+        log_tiles=connect_tiles(store, policies, now, background),
         dashboard=dashboard,
         metrics=Metrics(store, now, dashboard, checkpoints, snapshots, own),
         operations=Operations(store, now, dashboard, snapshots, RehearsalRuns(settings.location, settings.policies)),
@@ -295,6 +299,7 @@ def _list_work(
         ("logging alarms", alarms.look, ALARMS_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
+        ("asking witnesses", services.log_tiles.witnesses.tick, WITNESS_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
         ("forgetting times on screen", services.desk.screen_times.forget, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import click
 
 from antechamber import app
+from antechamber.cli.log_mirror import mirror
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.access.sessions import SHOWN, EndedAccess
 from antechamber.core.contract import REASON_CODES
@@ -109,6 +110,9 @@ def verify(arguments: tuple[str, ...]) -> None:
 @click.group()
 def log() -> None:
     """The log of all changes: its checkpoints, and the key that signs them."""
+
+
+log.add_command(mirror)
 
 
 @log.command("checkpoint")

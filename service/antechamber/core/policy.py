@@ -148,6 +148,25 @@ class Oversight(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Days for which the time on screen of each decision is kept; 0 keeps none."""
 
 
+class Witness(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A witness that is asked to cosign each checkpoint (c2sp.org/tlog-witness)."""
+
+    key: Annotated[str, Meta(max_length=1000)]
+    """Its verifier key."""
+    url: Annotated[str, Meta(max_length=2000)]
+    """Its submission prefix, to which `/add-checkpoint` is added."""
+    allow_private: bool = False
+    """Whether it may be on a private network, and be asked without TLS."""
+
+
+class LogRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the log is published."""
+
+    public: bool = False
+    """Whether everyone may read the log as tiles; otherwise auditors of all scopes."""
+    witness: Annotated[list[Witness], Meta(max_length=16)] = []
+
+
 class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The detection rules that are switched off, and actions that replace those of rules and kinds of rules."""
 
@@ -196,6 +215,7 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     limits: Limits = field(default_factory=Limits)
     producer: Sharing = field(default_factory=Sharing)
     oversight: Oversight = field(default_factory=Oversight)
+    log: LogRules = field(default_factory=LogRules)
     privacy: Privacy = field(default_factory=Privacy)
     reveal: list[Person] = []
     """Persons who may reveal, redact and settle sealed events."""

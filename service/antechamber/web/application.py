@@ -39,6 +39,7 @@ from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
 from antechamber.flows.groups import Groups
 from antechamber.flows.log_proofs import LogProofs
+from antechamber.flows.log_tiles import LogTiles
 from antechamber.flows.metrics import Metrics
 from antechamber.flows.operations import Operations
 from antechamber.flows.producer_notes import ProducerNotes
@@ -62,6 +63,7 @@ from antechamber.web import (
     desk,
     groups,
     live,
+    log_tiles,
     login,
     memories,
     operations,
@@ -115,6 +117,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     export: Export
     checkpoints: Checkpoints
     proofs: LogProofs
+    log_tiles: LogTiles
     dashboard: Dashboard
     metrics: Metrics
     operations: Operations
@@ -218,6 +221,7 @@ def _handlers() -> list[Any]:
         Router("/", route_handlers=[*preferences.ROUTES]),
         Router("/", route_handlers=[proposing.show_form, proposing.propose]),
         *audit_api.ROUTES,
+        *log_tiles.ROUTES,
         audit_pages.audit,
         audit_pages.item,
         audit_pages.leaf,

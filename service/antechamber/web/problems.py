@@ -119,7 +119,7 @@ def respond(reply: Reply) -> Response[bytes]:
 
 def is_for_agents(request: AnyRequest) -> bool:
     """Return whether a route is for programs instead of people."""
-    return request.scope["path"].startswith(("/v1/", "/mcp", "/schema/", "/readyz", "/healthz", "/metrics"))
+    return request.scope["path"].startswith(("/v1/", "/log/", "/mcp", "/schema/", "/readyz", "/healthz", "/metrics"))
 
 
 def on_refused(request: AnyRequest, error: RequestRefusedError) -> Response[bytes]:
@@ -143,7 +143,11 @@ def _echo(request: AnyRequest) -> Echo:
 
 def on_not_found(request: AnyRequest, error: Exception) -> Response[Any]:
     """Respond identically for a missing item and for one that the caller may not see; auditors get the detail."""
-    return plain(request, STATUS[NotFoundError], str(error) if request.scope["path"].startswith("/v1/audit/") else None)
+    return plain(
+        request,
+        STATUS[NotFoundError],
+        str(error) if request.scope["path"].startswith(("/v1/audit/", "/log/")) else None,
+    )
 
 
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:

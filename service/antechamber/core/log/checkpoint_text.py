@@ -35,10 +35,12 @@ class NoteError(AntechamberError):
 
 
 class VerifierKey(Struct, frozen=True):
-    """The key that verifies a log's checkpoints; `name` is the log's name."""
+    """The key that verifies a log's checkpoints, or a witness's cosignatures; `name` is that of the log or witness."""
 
     name: str
     public: bytes
+    algorithm: int = ED25519
+    """The type of its signatures."""
 
     def __post_init__(self) -> None:
         """Check that the name fits into a signature line and a verifier key.
@@ -52,11 +54,11 @@ class VerifierKey(Struct, frozen=True):
     @property
     def key_id(self) -> bytes:
         """The four bytes in front of each of its signatures."""
-        return hashlib.sha256(f"{self.name}\n".encode() + bytes([ED25519]) + self.public).digest()[:4]
+        return hashlib.sha256(f"{self.name}\n".encode() + bytes([self.algorithm]) + self.public).digest()[:4]
 
     def __str__(self) -> str:
         """Return the key as a line of text: name, key id, key."""
-        return f"{self.name}+{self.key_id.hex()}+{_base64(bytes([ED25519]) + self.public)}"
+        return f"{self.name}+{self.key_id.hex()}+{_base64(bytes([self.algorithm]) + self.public)}"
 
 
 class Checkpoint(Struct, frozen=True):
@@ -106,19 +108,20 @@ def _decode_sized(text: str, size: int, what: str) -> bytes:
     return raw
 
 
-def read_key(text: str) -> VerifierKey:
+def read_key(text: str, algorithm: int = ED25519) -> VerifierKey:
     """Parse a verifier key.
 
-    Raises NoteError if the text is not an Ed25519 verifier key with its own key id.
+    Raises NoteError if the text is not a verifier key of this type of signatures with its own key id.
     """
     match = _KEY.fullmatch(text.strip())
     if match is None:
         message = "a verifier key is a name, eight hex digits and base64, joined by +"
         raise NoteError(message)
     raw = _decode_sized(match[3], KEY_SIZE + 1, "the key")
-    key = VerifierKey(match[1], raw[1:])
-    if raw[0] != ED25519 or key.key_id.hex() != match[2]:
-        message = "the verifier key is no Ed25519 key, or its id does not belong to it"
+    key = VerifierKey(match[1], raw[1:], algorithm)
+    if raw[0] != algorithm or key.key_id.hex() != match[2]:
+        kind = "Ed25519 key" if algorithm == ED25519 else "key of a witness"
+        message = f"the verifier key is no {kind}, or its id does not belong to it"
         raise NoteError(message)
     return key
 
@@ -137,15 +140,7 @@ def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
 
     Raises NoteError if it is not signed by this key, or is not a checkpoint.
     """
-    if len(note) > MAX_NOTE or _CONTROL.search(note):
-        message = "a note is plain text of at most a million characters"
-        raise NoteError(message)
-    text, blank, signatures = note.rpartition("\n\n")
-    text += "\n"
-    if not blank or not signatures.endswith("\n"):
-        message = "a note is a text, an empty line, and lines that sign it"
-        raise NoteError(message)
-    ours = [raw for line in signatures.split("\n")[:-1] if (raw := _signature(line, key)) is not None]
+    text, ours = find_signatures(note, key, SIGNATURE_SIZE)
     if not ours:
         message = f"the checkpoint is not signed by {key}"
         raise NoteError(message)
@@ -159,7 +154,23 @@ def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
     return checkpoint
 
 
-def _signature(line: str, key: VerifierKey) -> bytes | None:
+def find_signatures(note: str, key: VerifierKey, size: int) -> tuple[str, list[bytes]]:
+    """Return the text of a note and the key's signatures of `size` bytes, which are not verified yet.
+
+    Raises NoteError if it is not a note.
+    """
+    if len(note) > MAX_NOTE or _CONTROL.search(note):
+        message = "a note is plain text of at most a million characters"
+        raise NoteError(message)
+    text, blank, signatures = note.rpartition("\n\n")
+    if not blank or not signatures.endswith("\n"):
+        message = "a note is a text, an empty line, and lines that sign it"
+        raise NoteError(message)
+    lines = signatures.split("\n")[:-1]
+    return f"{text}\n", [raw for line in lines if (raw := _signature(line, key, size)) is not None]
+
+
+def _signature(line: str, key: VerifierKey, size: int) -> bytes | None:
     """Return the signature of one line if it is this key's, else None.
 
     Raises NoteError if the line is not a signature.
@@ -173,7 +184,7 @@ def _signature(line: str, key: VerifierKey) -> bytes | None:
     if len(raw) <= _KEY_ID_SIZE:
         message = "a signature is not base64 of a key id and more"
         raise NoteError(message)
-    matches = name == key.name and raw[:_KEY_ID_SIZE] == key.key_id and len(raw) == _KEY_ID_SIZE + SIGNATURE_SIZE
+    matches = name == key.name and raw[:_KEY_ID_SIZE] == key.key_id and len(raw) == _KEY_ID_SIZE + size
     return raw[_KEY_ID_SIZE:] if matches else None
 
 
