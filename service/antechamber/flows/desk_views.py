@@ -66,6 +66,11 @@ class Queue(Struct, frozen=True, kw_only=True):
     """Proposals that others have claimed."""
     now: int
 
+    @property
+    def to_decide(self) -> bool:
+        """Whether any of the proposals that this person should look at waits for a decision."""
+        return any(row.state == "pending" for row in self.attention)
+
     def warnings(self, row: QueueRow) -> list[Mark]:
         """Return the causes for which a row is ranked up, as far as its text's beginning shows them."""
         beginning = row.payload["content"][:_SEARCHED]
