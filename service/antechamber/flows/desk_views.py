@@ -283,10 +283,10 @@ class DeskViews:
             proposal = require(tx.review.proposal(proposal_id))
             return gather(tx, self._policies.current.policy, proposal, account.person, self._clock())
 
-    def latest(self, limit: int) -> list[LatestDecision]:
-        """Return the latest decisions of all curators, newest first."""
+    def latest(self, limit: int, person: str = "") -> list[LatestDecision]:
+        """Return the latest decisions, newest first, of all curators or of one person."""
         with self._store.read() as tx:
-            return tx.review.latest_decisions(limit)
+            return tx.review.latest_decisions(limit, person)
 
     def memories(self, wanted: MemoryFilter, after: str | None) -> tuple[list[BrowsedMemory], str | None]:
         """Return one page of memories, newest first, and the cursor of the next page."""
