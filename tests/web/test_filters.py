@@ -190,7 +190,7 @@ def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]
 def test_groups_of_a_proposal_stay_inside_the_filter(service: Service) -> None:
     """Links of a proposal to its near duplicates and its source keep the filter, and lead back into it."""
     texts = [f"Feed the quokkas {when} the gates are opened in the morning." for when in ("before", "after")]
-    first = [service.submit(event(text)).json()["proposal_id"] for text in texts][0]
+    first, _ = (service.submit(event(text)).json()["proposal_id"] for text in texts)
     service.wait_until_sorted()
     bob = service.sign_in()
     page = bob.browser.get(f"/review/{first}?q=kind:procedure").text
