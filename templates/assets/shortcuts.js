@@ -39,6 +39,13 @@
   });
   addEventListener('pagehide', disarm);
 
+  // Without a connection the browser would replace the page by one of its own, with what was typed.
+  const offline = () => {
+    if (!navigator.onLine) refuse(false, 'No connection: nothing was sent. Try again.');
+    return !navigator.onLine;
+  };
+  addEventListener('submit', (event) => { if (offline()) event.preventDefault(); });
+
   const leave = () => { disarm(); leaving = true; };
 
   const usable = (one) => !one.disabled && one.getClientRects().length > 0;
@@ -88,6 +95,7 @@
   const press = (button) => {
     if (button.matches('[data-item] [type=radio]')) return mark(button);
     if (unwritten(button)) return undefined;
+    if (offline()) return undefined;
     if (unread(button)) return refuse(false, 'Read the text to its end first.');
     leave();
     return button.click();

@@ -159,6 +159,28 @@ def test_a_key_that_comes_too_early_is_refused_in_words(with_scripts: Journey) -
     expect(page.get_by_role("status")).to_contain_text("Approved")
 
 
+def test_what_is_pressed_without_a_connection_is_not_lost(with_scripts: Journey) -> None:
+    """Without a connection, keys and buttons send nothing, a notice says so, and what was typed stays."""
+    page = opened(queue(with_scripts, 1), "first")
+    page.get_by_label("Note, optional").fill("Typed before.")
+    page.locator("h1").first.click()
+    notice = page.locator("#early")
+    page.context.set_offline(True)
+    press(page, "a")
+    expect(notice).to_have_text("No connection: nothing was sent. Try again.")
+    expect(notice).to_have_text("")
+    page.get_by_role("button", name="Skip").click()
+    expect(notice).to_have_text("No connection: nothing was sent. Try again.")
+    expect(page.get_by_label("Note, optional")).to_have_value("Typed before.")
+    page.context.set_offline(False)
+    press(page, "a")
+    expect(page.get_by_role("status")).to_contain_text("Approved")
+    assert with_scripts.remembered() == ["The first lesson."]
+    # The stream of news says on the console that it was cut.
+    cut = [one for one in with_scripts.violations if "ERR_INTERNET_DISCONNECTED" in one]
+    with_scripts.violations[:] = [one for one in with_scripts.violations if one not in cut]
+
+
 def test_keys_stay_inside_the_filter(with_scripts: Journey) -> None:
     """Start, approve and skip lead to matching items; then the queue offers all of it."""
     journey = with_scripts

@@ -38,6 +38,7 @@ OF_THE_QUEUE = (
     "waiting_for_producer",
     "attention_of_person",
     "free_attention",
+    "mention",
     "kept_from",
 )
 LARGE = "folds|proposals|submissions|review_records|quarantine|claims|evidence|queue_rows|w|p|f|m"

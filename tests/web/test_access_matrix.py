@@ -86,6 +86,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/quarantine/{quarantine_id}/destroy"): FORM,
     ("POST", "/quarantine/{quarantine_id}/clear"): FORM,
     ("POST", "/review/{proposal_id}/skip"): FORM,
+    ("POST", "/review/{proposal_id}/seen"): FORM,
     ("POST", "/review/{proposal_id}/claim"): FORM,
     ("POST", "/review/{proposal_id}/note"): FORM,
     ("POST", "/review/{proposal_id}/question"): FORM,

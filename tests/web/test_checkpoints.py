@@ -810,6 +810,7 @@ UNLOGGED = {
     "POST /review/next": "a claim: a courtesy with an end",
     "POST /review/{proposal_id}/claim": "as above",
     "POST /review/{proposal_id}/skip": "puts a proposal behind the others",
+    "POST /review/{proposal_id}/seen": "clears a reminder of a person",
 }
 """Routes that write no leaf, with the reason; a new route must log or be listed here."""
 LOGGED = {
@@ -859,6 +860,7 @@ def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
     desk.post("/review/next", {"csrf": form["csrf"]})
     desk.post(f"/review/{proposal}/claim", form)
     desk.post(f"/review/{proposal}/skip", form)
+    desk.post(f"/review/{proposal}/seen", form)
     desk.post("/settings", {"csrf": form["csrf"], "keys": "off"})
     desk.post("/review/views", {"csrf": form["csrf"], "name": "mine", "filter": "scope:project"})
     for path in ("/review", "/audit", "/memories", "/dashboard", "/submissions", "/quarantine"):

@@ -185,7 +185,6 @@ def test_a_curator_adds_a_note_to_a_decided_proposal(service: Service) -> None:
     fields = dict(re.findall(r'name="(csrf|decision_key)" value="([^"]*)"', page.partition('id="conversation"')[2]))
     added = bob.post(f"/review/{proposal}/note", fields | {"reason_text": "@eve, the rule changed in spring."})
     assert added.headers["location"] == f"/review/{proposal}?done=noted"
-    assert group(eve, "For you") == ""
     page = eve.browser.get(f"/review/{proposal}").text
     assert "Before." in page
     assert "the rule changed in spring" in page
@@ -193,6 +192,89 @@ def test_a_curator_adds_a_note_to_a_decided_proposal(service: Service) -> None:
     assert [note["text"] for note in status["review"]["notes"]] == ["Before.", "@eve, the rule changed in spring."]
     assert service.answer(receipt["submission_id"], "Too late.", "k").status_code == 409
     assert bob.write(proposal, "assignment", person="eve").status_code == 409
+    assert app.examine(service.location) == []
+
+
+def decided_with_mention(service: Service, bob: Desk, decision: str = "approve", **fields: str) -> str:
+    """Decide on a proposal, mention eve in a note on it, and return its id."""
+    proposal: str = propose(service, "Deploy on Fridays.")["proposal_id"]
+    assert bob.decide(proposal, decision, **fields).status_code == 303
+    note(bob, proposal, "Is it still so, @eve?")
+    return proposal
+
+
+def note(desk: Desk, proposal: str, text: str) -> None:
+    """Add a note to a decided proposal."""
+    page = desk.browser.get(f"/review/{proposal}").text.partition('id="conversation"')[2]
+    fields = dict(re.findall(r'name="(csrf|decision_key)" value="([^"]*)"', page))
+    assert desk.post(f"/review/{proposal}/note", fields | {"reason_text": text}).status_code == 303
+
+
+def test_a_mention_on_a_decided_proposal_reaches_its_person(service: Service) -> None:
+    """The person finds it under For you, named as decided, until an answer; no decision is offered or claimed."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve", person="eva")
+    proposal = decided_with_mention(service, bob)
+    part = group(eve, "For you")
+    assert '<span class="word">decided</span>' in part
+    assert "mentions you" in part
+    assert "Start reviewing" not in eve.browser.get("/review").text
+    assert start(eve) == "/review?done=all-held"
+    assert group(bob, "For you") == ""
+    assert "Deploy on Fridays." not in service.sign_in("kim").browser.get("/review").text
+    assert "/seen" not in bob.browser.get(f"/review/{proposal}").text
+    note(eve, proposal, "It is.")
+    assert group(eve, "For you") == ""
+    assert app.examine(service.location) == []
+
+
+def test_a_mention_is_marked_as_seen_and_clears_nothing_else(service: Service) -> None:
+    """The button ends the mention of one person, also when pressed twice; assignments stay."""
+    bob, eve, kim = service.sign_in("bob"), service.sign_in("eve"), service.sign_in("kim")
+    proposal = decided_with_mention(service, bob)
+    note(bob, proposal, "And you, @kim?")
+    form = eve.form(proposal)
+    assert f'action="/review/{proposal}/seen"' in eve.browser.get(f"/review/{proposal}").text
+    for _ in range(2):
+        answer = eve.post(f"/review/{proposal}/seen", form | {"q": "kind:procedure"})
+        assert answer.headers["location"] == f"/review/{proposal}?done=seen&q=kind%3Aprocedure"
+    assert group(eve, "For you") == ""
+    assert "mentions you" in group(kim, "For you")
+    page = eve.browser.get(f"/review/{proposal}?done=seen").text
+    assert "Marked as seen." in page
+    assert f'action="/review/{proposal}/seen"' not in page
+    assert eve.post("/review/nowhere/seen", form).status_code == 404
+    waiting = propose(service, "Feed the quokkas at noon.")["proposal_id"]
+    assert bob.write(waiting, "assignment", person="eve").status_code == 303
+    assert bob.write(waiting, "note", "Please, @eve.").status_code == 303
+    assert eve.post(f"/review/{waiting}/seen", form).status_code == 303
+    assert "assigned to you" in group(eve, "For you")
+    assert "mentions you" not in group(eve, "For you")
+
+
+def test_a_mention_outlives_what_follows_a_decision(service: Service) -> None:
+    """A mention stays while others retract or undo, and ends with the next decision."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    proposal = decided_with_mention(service, bob)
+    assert bob.decide(proposal, "retract", reason_code="outdated").status_code == 303
+    assert ">decided<" in group(eve, "For you")
+    assert bob.decide(proposal, "undo", reason_code="other", reason_text="Not so.").status_code == 303
+    assert bob.decide(proposal, "undo", reason_code="other", reason_text="Again.").status_code == 303
+    part = group(eve, "For you")
+    assert "mentions you" in part
+    assert ">decided<" not in part
+    assert start(eve) == f"/review/{proposal}"
+    assert bob.decide(proposal, "reject", reason_code="wrong").status_code == 303
+    assert group(eve, "For you") == ""
+
+
+def test_an_erased_text_mentions_no_person(service: Service) -> None:
+    """An erasure takes the proposal out of the group of the mentioned person, as its notes are gone."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    proposal = decided_with_mention(service, bob, "reject", reason_code="wrong")
+    assert "mentions you" in group(eve, "For you")
+    app.erase(service.location, proposal, "private")
+    assert group(eve, "For you") == ""
+    assert f'action="/review/{proposal}/seen"' not in eve.browser.get(f"/review/{proposal}").text
     assert app.examine(service.location) == []
 
 

@@ -176,6 +176,11 @@ def test_the_latest_decisions_lead_to_where_they_are_taken_back(service: Service
     assert page.index("Second.") < page.index("First.")
     assert "by bob" in page
     assert "by you" in shown(bob, "/review/latest")
+    eve.decide(propose(service, "Third."), "approve")
+    page = shown(eve, "/review/latest?mine=yes")
+    assert "Third." in page
+    assert "First." not in page
+    assert "None of the newest 2,000 decisions is yours" in shown(service.sign_in("kim"), "/review/latest?mine=yes")
 
 
 def test_undoing_an_edit_brings_the_text_back(service: Service) -> None:

@@ -187,6 +187,20 @@ def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]
     assert press(bob, "/review/next").startswith("/review/0")
 
 
+def test_groups_of_a_proposal_stay_inside_the_filter(service: Service) -> None:
+    """Links of a proposal to its near duplicates and its source keep the filter, and lead back into it."""
+    texts = [f"Feed the quokkas {when} the gates are opened in the morning." for when in ("before", "after")]
+    first, _ = (service.submit(event(text)).json()["proposal_id"] for text in texts)
+    service.wait_until_sorted()
+    bob = service.sign_in()
+    page = bob.browser.get(f"/review/{first}?q=kind:procedure").text
+    for kind in ("like", "source"):
+        address = f"/review/group?{kind}={first}&amp;q=kind%3Aprocedure"
+        assert f'href="{address}"' in page
+        assert 'href="/review?q=kind%3Aprocedure"' in bob.browser.get(address.replace("&amp;", "&")).text
+    assert f'href="/review/group?like={first}"' in bob.browser.get(f"/review/{first}").text
+
+
 def test_inside_a_filter_a_curator_is_not_given_what_they_cannot_judge(service: Service, ids: dict[str, str]) -> None:
     """Claimed, own and already approved proposals are skipped; those that need a second person are shown."""
     ada, bob, eve = (service.sign_in(name) for name in ("ada", "bob", "eve"))

@@ -56,7 +56,7 @@ def test_a_flood_is_rejected_a_hundred_at_a_time_and_the_rest_sinks(service: Ser
     assert page.count("<article") == 100
     assert "and more behind them" in page
     answer = decide(desk, location, "reject", form(page) | {"reason_code": "duplicate", "reason_text": "A flood."})
-    assert "100 recorded, each on its own." in answer
+    assert "100 recorded." in answer
     made = records(service)
     assert (len(made), {record["reason_code"] for record in made}) == (100, {"duplicate"})
     assert len({record["review_record_id"] for record in made}) == 100
@@ -77,7 +77,7 @@ def test_only_what_is_ticked_and_unchanged_is_decided(service: Service) -> None:
     changed = fields | {"item-3": fields["item-3"][:-1] + "?", "reason_code": "wrong"}
     del changed["item-4"]
     answer = decide(bob, location, "reject", changed)
-    assert "1 recorded, each on its own. 2 not:" in answer
+    assert "1 recorded. 2 not recorded:" in answer
     assert "this proposal was approved meanwhile" in answer
     assert "the text or its findings changed" in answer
     again = decide(bob, location, "reject", changed)
@@ -117,7 +117,7 @@ def test_a_group_is_approved_only_if_the_policy_allows_it_and_no_text_needs_care
     service.state.dashboard._policies.refresh()
     fields = form(desk.browser.get(f"/review/group?{location}").text)
     answer = decide(desk, location, "approve", fields)
-    assert "3 recorded, each on its own. 1 not:" in answer
+    assert "3 recorded. 1 not recorded:" in answer
     assert "It has warnings" in answer
     assert len(service.recall()) == 3
     assert desk.browser.get(f"/review/{odd}").text.count("pending</span>") == 1
@@ -136,7 +136,7 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
     assert own_page.count("You own or owned this producer") == 2
     items = {name: value for name, value in form(page).items() if name.startswith("item-")}
     fields = form(own_page) | items | {"reason_code": "wrong"}
-    assert "0 recorded, each on its own. 2 not:" in decide(ada, location, "reject", fields)
+    assert "0 recorded. 2 not recorded:" in decide(ada, location, "reject", fields)
     assert "No proposal of this group is waiting" in ada.browser.get("/review/group?producer=worker:nobody").text
     for other in ("", "?like=nothing", "?source=nothing"):
         assert "No proposal of this group is waiting" in ada.browser.get(f"/review/group{other}").text
@@ -166,7 +166,7 @@ def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service:
     fields = form(desk.browser.get(f"/review/group?{location}").text) | {"reason_code": "wrong"}
     service.state.groups._store = Shrinking(service)
     answer = decide(desk, location, "reject", fields)
-    assert "1 recorded, each on its own. 3 not:" in answer
+    assert "1 recorded. 3 not recorded:" in answer
     assert answer.count("an operator has to act") == 3
     with database(service.location) as raw:
         assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 1

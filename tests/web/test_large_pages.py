@@ -85,7 +85,7 @@ def test_what_a_group_does_not_show_whole_is_not_decided_in_it(service: Service)
     sent = {"csrf": forms[short]["csrf"], "decision_key": "some-key", "reason_code": "wrong"} | items
     answer = desk.post(f"/review/group/reject?{location}", sent)
     said = html.unescape(answer.text)
-    assert "1 recorded, each on its own. 2 not:" in re.sub(r"<[^>]+>", "", said)
+    assert "1 recorded. 2 not recorded:" in re.sub(r"<[^>]+>", "", said)
     assert said.count("open it and decide on it alone") == 2
     for one in (long, attributed):
         assert desk.decide(one, "reject", reason_code="wrong").status_code == 303

@@ -72,14 +72,14 @@ def test_marked_events_are_settled_with_a_record_each_and_undone_together(servic
     fields = fields_of(desk.browser.get("/quarantine").text)
     marks = {"mark-1": "dismiss", "mark-2": "keep", "mark-3": "open", "mark-4": "", "reason_text": "Seen."}
     sent = desk.post("/quarantine/group/marks", fields | marks)
-    assert "3 recorded, each on its own." in sent.text
+    assert "3 recorded." in sent.text
     told = {(one["decision"], one["quarantine_id"], one["reason_text"]) for one in records(service)}
     assert told == {("dismiss", events[3], "Seen."), ("keep", events[2], "Seen."), ("open", events[1], "Seen.")}
     assert listed(desk) == [events[0]]
     again = desk.post("/quarantine/group/marks", fields | marks)
-    assert "0 recorded, each on its own. 3 not:" in said_on(again.text)
+    assert "0 recorded. 3 not recorded:" in said_on(again.text)
     undone = desk.post("/quarantine/group/undo", fields_of(sent.text, "undo"))
-    assert "3 recorded, each on its own." in undone.text
+    assert "3 recorded." in undone.text
     assert listed(desk) == events[::-1]
     assert "0 recorded" in desk.post("/quarantine/group/undo", fields_of(sent.text, "undo")).text
     assert len(records(service)) == 6
@@ -100,7 +100,7 @@ def test_what_cannot_be_settled_in_the_list_is_refused(service: Service) -> None
     own = ada.browser.get("/quarantine").text
     assert own.count("another person must judge") == 4
     taken = fields | fields_of(own) | {"mark-3": "keep", "mark-4": "keep"}
-    assert "0 recorded, each on its own. 2 not:" in said_on(ada.post("/quarantine/group/marks", taken).text)
+    assert "0 recorded. 2 not recorded:" in said_on(ada.post("/quarantine/group/marks", taken).text)
     for marks in ({"mark-3": "promote"}, {"mark-3": "undo"}, {"mark-3": "destroy"}, {}):
         assert desk.post("/quarantine/group/marks", fields_of(page) | marks).status_code == 400
     assert desk.post("/quarantine/group/promote", fields_of(page) | {"mark-3": "keep"}).status_code == 400

@@ -55,7 +55,7 @@ def test_each_item_of_a_source_gets_its_own_mark_and_record(service: Service, so
     sent = desk.post(
         f"/review/group/marks?{location}", fields_of(desk, location) | marks | {"reason_text": "As agreed."}
     )
-    assert "3 recorded, each on its own." in sent.text
+    assert "3 recorded." in sent.text
     assert {(one["decision"], one["reason_code"], one["reason_text"]) for one in records(service)} == {
         ("approve", None, "As agreed."),
         ("reject", "wrong", "As agreed."),
@@ -69,7 +69,7 @@ def test_each_item_of_a_source_gets_its_own_mark_and_record(service: Service, so
         )
         assert leaves.fetchone()[0] == 3
     undone = decide(desk, location, "undo", undo_of(sent.text))
-    assert "3 recorded, each on its own." in undone
+    assert "3 recorded." in undone
     assert "Undo all" not in undone
     assert service.recall() == []
     assert sorted(one["decision"] for one in records(service)) == [
@@ -80,7 +80,7 @@ def test_each_item_of_a_source_gets_its_own_mark_and_record(service: Service, so
         "undo",
         "undo",
     ]
-    assert "0 recorded, each on its own. 3 not:" in decide(desk, location, "undo", undo_of(sent.text))
+    assert "0 recorded. 3 not recorded:" in decide(desk, location, "undo", undo_of(sent.text))
 
 
 def test_a_stale_text_a_used_key_and_a_wrong_mark_are_refused(service: Service, source: list[str]) -> None:
@@ -90,11 +90,11 @@ def test_a_stale_text_a_used_key_and_a_wrong_mark_are_refused(service: Service, 
     assert eve.decide(source[0], "approve").status_code == 303
     marks = {"mark-1": "approve", "mark-2": "approve", "mark-3": "approve", "item-2": fields["item-2"][:-1] + "?"}
     answer = decide(desk, location, "marks", fields | marks)
-    assert "1 recorded, each on its own. 2 not:" in answer
+    assert "1 recorded. 2 not recorded:" in answer
     assert "this proposal was approved meanwhile" in answer
     assert "the text or its findings changed" in answer
     again = decide(desk, location, "marks", fields | {"mark-4": "approve", "mark-3": "approve", "decision_key": ""})
-    assert "0 recorded, each on its own. 2 not:" in again
+    assert "0 recorded. 2 not recorded:" in again
     for mark in ("edit", "undo it", "promote", "reject"):
         refused = decide(desk, location, "marks", fields_of(desk, location) | {"mark-1": mark})
         assert "0 recorded" in refused or "Nothing was recorded" in refused, mark
@@ -124,12 +124,12 @@ def test_what_has_warnings_needs_two_persons_or_is_not_whole_is_approved_alone(
     assert "item-7" not in fields
     forged = fields | {"item-7": f"{made[2]} 1 x"} | {f"mark-{number}": "approve" for number in range(4, 8)}
     answer = decide(desk, location, "marks", forged)
-    assert "0 recorded, each on its own. 4 not:" in answer
+    assert "0 recorded. 4 not recorded:" in answer
     assert answer.count("It needs two persons") >= 1
     assert "It is too long to be shown whole in a group" in answer
     assert "Read the text to its end first" in answer
     read = fields_of(desk, location) | {"mark-6": "approve", "read-6": "1", "mark-5": "reject unsafe"}
-    assert "2 recorded, each on its own." in decide(desk, location, "marks", read)
+    assert "2 recorded." in decide(desk, location, "marks", read)
 
 
 def test_two_texts_that_contradict_each_other_are_not_approved_at_once(service: Service, policies: Any) -> None:
@@ -142,7 +142,7 @@ def test_two_texts_that_contradict_each_other_are_not_approved_at_once(service: 
     desk, location = service.sign_in(), f"source={first}"
     marks = {"mark-1": "approve", "mark-2": "approve"}
     answer = html.unescape(decide(desk, location, "marks", fields_of(desk, location) | marks))
-    assert "1 recorded, each on its own. 1 not:" in answer
+    assert "1 recorded. 1 not recorded:" in answer
     assert "contradicts a memory" in answer
     assert [item["content"] for item in service.recall()] == texts[:1]
 
@@ -156,7 +156,7 @@ def test_owners_and_a_policy_that_is_off_allow_no_approval(service: Service, sou
     assert 'value="approve"' not in page
     assert "Bulk approval is off (policy)." in page
     fields = fields_of(desk, location)
-    assert "1 recorded, each on its own. 1 not:" in decide(
+    assert "1 recorded. 1 not recorded:" in decide(
         desk, location, "marks", fields | {"mark-1": "approve", "mark-2": "reject wrong"}
     )
     ada = service.sign_in("ada")
@@ -178,7 +178,7 @@ def test_one_near_duplicate_is_kept_and_the_others_are_rejected_as_duplicates(se
     page = desk.browser.get(f"/review/group?{location}").text
     assert '<del><span class="aside"> removed: </span>2' in page
     kept = desk.post(f"/review/group/keep?{location}", fields_of(desk, location))
-    assert "3 recorded, each on its own." in kept.text
+    assert "3 recorded." in kept.text
     told = records(service)
     assert {(one["decision"], one["reason_code"]) for one in told} == {("reject", "duplicate")}
     assert {one["proposal_id"] for one in told} == set(copies) - {copies[2]}
@@ -186,7 +186,7 @@ def test_one_near_duplicate_is_kept_and_the_others_are_rejected_as_duplicates(se
         copies[2]
     ]
     assert "others like it were rejected" not in desk.browser.get("/review").text
-    assert "3 recorded, each on its own." in decide(desk, location, "undo", undo_of(kept.text))
+    assert "3 recorded." in decide(desk, location, "undo", undo_of(kept.text))
     assert desk.browser.get(f"/review/group?{location}").text.count("<article") == 4
     assert "Nothing was recorded" in decide(
         desk,

@@ -66,6 +66,17 @@ class Conversation:
             raise ForbiddenDecisionError(message)
         self._store.write(partial(self._write, kind, proposal_id, form, account)).result()
 
+    def see(self, proposal_id: str, account: Account) -> None:
+        """Mark the notes that mention a curator as seen; the proposal leaves the group of what is for them.
+
+        Raises SignedOutError, NotFoundError, BusyError or UnavailableError; then nothing was changed.
+        """
+        self._store.write(partial(self._see, proposal_id, account)).result()
+
+    def _see(self, proposal_id: str, account: Account, tx: Rows) -> None:
+        check_signed_in(account, tx.access.signed_in(account.session), self._clock())
+        tx.notes.end_mention(require(tx.review.proposal(proposal_id)).id, account.person)
+
     def _write(self, kind: CuratorsKind, proposal_id: str, form: NoteForm, account: Account, tx: Rows) -> None:
         now, policy = self._clock(), self._policies.current.policy
         check_signed_in(account, tx.access.signed_in(account.session), now)

@@ -24,6 +24,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     """Whether its producer reads the notes."""
     curators: list[str]
     """The persons to whom it can be assigned."""
+    mentioned: bool
+    """Whether a note mentions the reader, who has neither answered it nor marked it as seen."""
 
     @property
     def of_producer(self) -> int:
@@ -37,8 +39,10 @@ class ConversationView(Struct, frozen=True, kw_only=True):
         return said[-1] if said and said[-1].kind == "answer" else None
 
 
-def view_conversation(tx: Rows, policy: Policy, proposal: ProposalRow, owners: frozenset[str]) -> ConversationView:
-    """Return the conversation about a proposal, whose producer's owners cannot be assigned to it."""
+def view_conversation(
+    tx: Rows, policy: Policy, proposal: ProposalRow, owners: frozenset[str], reader: str
+) -> ConversationView:
+    """Return the conversation about a proposal for a person; its producer's owners cannot be assigned to it."""
     [turn] = tx.notes.turns([proposal.id])
     return ConversationView(
         notes=tx.notes.of_proposal(proposal.id),
@@ -47,6 +51,7 @@ def view_conversation(tx: Rows, policy: Policy, proposal: ProposalRow, owners: f
         obstacle=obstacle_to_question(tx, policy, proposal),
         shared=policy.producer.sees_notes,
         curators=sorted({user.person for user in active_curators(tx)} - owners),
+        mentioned=tx.notes.mentions(proposal.id, reader),
     )
 
 

@@ -66,6 +66,11 @@ class Queue(Struct, frozen=True, kw_only=True):
     """Proposals that others have claimed."""
     now: int
 
+    @property
+    def to_decide(self) -> bool:
+        """Whether any of the proposals that this person should look at waits for a decision."""
+        return any(row.state == "pending" for row in self.attention)
+
     def warnings(self, row: QueueRow) -> list[Mark]:
         """Return the causes for which a row is ranked up, as far as its text's beginning shows them."""
         beginning = row.payload["content"][:_SEARCHED]
@@ -278,10 +283,10 @@ class DeskViews:
             proposal = require(tx.review.proposal(proposal_id))
             return gather(tx, self._policies.current.policy, proposal, account.person, self._clock())
 
-    def latest(self, limit: int) -> list[LatestDecision]:
-        """Return the latest decisions of all curators, newest first."""
+    def latest(self, limit: int, person: str = "") -> list[LatestDecision]:
+        """Return the latest decisions, newest first, of all curators or of one person."""
         with self._store.read() as tx:
-            return tx.review.latest_decisions(limit)
+            return tx.review.latest_decisions(limit, person)
 
     def memories(self, wanted: MemoryFilter, after: str | None) -> tuple[list[BrowsedMemory], str | None]:
         """Return one page of memories, newest first, and the cursor of the next page."""

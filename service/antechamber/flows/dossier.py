@@ -182,7 +182,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         source_link=link_to(proposal.source_span, policy.sources),
         long=is_long(proposal.payload),
         guidelines=policy.guidelines_for(proposal.submission_scope, proposal.payload["kind"]) if pending else [],
-        conversation=view_conversation(tx, policy, proposal, facts.owners),
+        conversation=view_conversation(tx, policy, proposal, facts.owners, person),
         review_dates=tx.upkeep.review_dates(proposal.id),
     )
 

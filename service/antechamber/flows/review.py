@@ -235,7 +235,9 @@ class Desk:
             memory_id = entry.memory_id if ruling.admits else memory_id
         if goes_on and self._policies.current.policy.oversight.screen_days:
             note_screen_time(tx, proposal, decision, account.person, now)
-        tx.notes.settle(proposal.id, account.person, over=blind is not None or ruling.state != "pending")
+        # What follows a decision, as a retraction, leaves mentions in notes that were written after it.
+        decides = proposal.state == "pending" and ruling.state != "pending"
+        tx.notes.settle(proposal.id, account.person, over=blind is not None or decides)
         tx.queue.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,

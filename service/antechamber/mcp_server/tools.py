@@ -69,8 +69,8 @@ TOOLS: Final = {
             name="submission_status",
             title="What became of a proposal",
             description=(
-                "Read an own proposal's receipt and, under review, what a curator made of it. If a curator asks a "
-                "question, answer it with answer_question."
+                "Get the receipt of one of your proposals and, under review, the curator's decision. If a curator asks "
+                "a question, answer it with answer_question."
             ),
             arguments=SubmissionStatus,
             result=Status,

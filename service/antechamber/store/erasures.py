@@ -88,6 +88,7 @@ class Erasures:
         self._sql.run("erase_explanation", id=number)
         self._erase_fold(number)
         self._sql.run("erase_notes", id=number)
+        self._sql.run("end_attention", proposal=number)
 
     def _erase_fold(self, proposal: int) -> None:
         """Show another waiting text in the queue row that showed the erased proposal's text, or no text."""

@@ -51,9 +51,7 @@ class NoteQueries:
         self._sql.announce()
 
     def _turn(self, write: NoteWrite) -> None:
-        """Update whose turn a waiting proposal is."""
-        if write.proposal.state != "pending":
-            return
+        """Update whose turn a proposal is; a decided one takes only notes."""
         proposal = write.proposal.id
         if write.account is not None:
             self.settle(proposal, write.account.person, over=False)
@@ -74,6 +72,12 @@ class NoteQueries:
             self._sql.run("close_question", proposal=proposal)
         else:
             self._sql.run("end_attention_of", proposal=proposal, person=person)
+
+    def mentions(self, proposal: int, person: str) -> bool:
+        return self._sql.one("mention", proposal=proposal, person=person) is not None
+
+    def end_mention(self, proposal: int, person: str) -> None:
+        self._sql.run("end_mention", proposal=proposal, person=person)
 
     def of_proposal(self, proposal: int) -> list[NoteRow]:
         return [_note(row) for row in self._sql.all("notes_of_proposal", proposal=proposal)]

@@ -124,8 +124,8 @@ class ReviewQueries:
     def hold_memory(self, memory_id: str) -> None:
         self._sql.one("hold_memory", memory_id=memory_id)
 
-    def latest_decisions(self, number: int) -> list[LatestDecision]:
-        rows = self._sql.all("latest_decisions", number=number)
+    def latest_decisions(self, number: int, person: str = "") -> list[LatestDecision]:
+        rows = self._sql.all("latest_decisions", number=number, person=person)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
     def decide(self, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> None:

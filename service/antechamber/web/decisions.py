@@ -102,6 +102,15 @@ class DecisionRoutes(Controller):
         done = "noted" if kind == "note" else "assigned"
         return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done=done), status_code=303)
 
+    @post("/{proposal_id:str}/seen", request_max_body_size=MAX_FORM)
+    async def see(
+        self, proposal_id: FromPath[str], request: AnyRequest, conversation: NamedDependency[Conversation]
+    ) -> Redirect:
+        """Mark the notes that mention the curator as seen, and show the proposal again."""
+        form = await read_form(request)
+        await act(form, conversation.see, proposal_id, curator(request, form))
+        return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done="seen"), status_code=303)
+
     @post("/{proposal_id:str}/question", request_max_body_size=MAX_FORM)
     async def ask(
         self,

@@ -53,7 +53,9 @@ class ReviewPages(Controller):
     @get("/latest", sync_to_thread=True)
     def latest(self, request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show the latest decisions, each with a way to undo it."""
-        return page(request, "latest.html", items=desk_views.latest(_LATEST))
+        own = request.query_params.get("mine") == "yes"
+        items = desk_views.latest(_LATEST, request.scope["user"].person if own else "")
+        return page(request, "latest.html", items=items, own=own)
 
     @get("/{proposal_id:str}", sync_to_thread=True)
     def proposal(

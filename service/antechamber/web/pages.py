@@ -51,6 +51,7 @@ _DONE: Final = {
     "known": "The same text was proposed before; this is that proposal.",
     "opened": "Opened as a proposal of its own.",
     "noted": "Note added.",
+    "seen": "Marked as seen.",
     "asked": "Asked. It returns to you with the answer.",
     "assigned": "Assignment saved.",
     "claimed": "It is yours for five minutes.",

@@ -50,10 +50,16 @@ class NoteRows(Protocol):
         """Return waiting proposals whose producers were asked, the longest wait first."""
 
     def attention(self, person: str, number: int) -> list[AttentionRow]:
-        """Return waiting proposals that a person should look at, oldest first."""
+        """Return proposals that a person should look at, oldest first; a decided one because a note mentions them."""
+
+    def mentions(self, proposal: int, person: str) -> bool:
+        """Return whether a note mentions a person who has neither answered it nor marked it as seen."""
+
+    def end_mention(self, proposal: int, person: str) -> None:
+        """Record that a person has seen the notes that mention them."""
 
     def settle(self, proposal: int, person: str, *, over: bool) -> None:
-        """Update whose turn a proposal is after a person's decision; `over` if it does not wait any more."""
+        """Update whose turn a proposal is after a person's decision; `over` if that ended its wait."""
 
     def export(self, chosen: NoteFilter, first: int, end: int) -> list[AuditNoteRow]:
         """Return the notes whose leaves have sequences from `first` to `end` (excluded), in order."""

@@ -62,8 +62,8 @@ class ReviewRows(Protocol):
     def hold_memory(self, memory_id: str) -> None:
         """Lock a memory: no other transaction changes it until this one ends."""
 
-    def latest_decisions(self, number: int) -> list[LatestDecision]:
-        """Return the latest decisions on proposals, newest first."""
+    def latest_decisions(self, number: int, person: str = "") -> list[LatestDecision]:
+        """Return the latest decisions on proposals, newest first; those of one person among the newest 2,000."""
 
     def decide(self, proposal: ProposalRow, account: Account, entry: decision.DecisionWrite) -> None:
         """Write the review record, update the proposal and its memories as ruled, and admit a memory if so ruled."""

@@ -1,11 +1,11 @@
-"""Rows of notes: what is said about a proposal while it waits, and whose turn it is."""
+"""Rows of notes: what is said about a proposal, and whose turn it is."""
 
 from typing import Literal
 
 from msgspec import Struct
 
 from antechamber.core.access.callers import Account
-from antechamber.core.contract import Scope
+from antechamber.core.contract import ProposalState, Scope
 from antechamber.core.rows.review import ProposalRow, QueueRow
 
 NoteRecordKind = Literal["note", "question", "answer", "assignment"]
@@ -75,8 +75,9 @@ class ProposalTurn(Struct, frozen=True, kw_only=True):
 
 
 class AttentionRow(QueueRow, frozen=True, kw_only=True):
-    """A waiting proposal that a person should look at."""
+    """A proposal that a person should look at."""
 
+    state: ProposalState
     causes: list[Cause]
 
 

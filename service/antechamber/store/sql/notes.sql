@@ -26,6 +26,12 @@ ON CONFLICT (proposal, person, cause) DO NOTHING
 -- name: end_assignment
 DELETE FROM attention WHERE proposal = :proposal AND cause = 'assigned'
 
+-- name: end_mention
+DELETE FROM attention WHERE proposal = :proposal AND person = :person AND cause = 'mentioned'
+
+-- name: mention
+SELECT 1 AS found FROM attention WHERE proposal = :proposal AND person = :person AND cause = 'mentioned'
+
 -- name: end_attention
 DELETE FROM attention WHERE proposal = :proposal
 
@@ -87,11 +93,12 @@ WHERE w.id = o.proposal AND w.state = 'pending'
 ORDER BY o.question
 LIMIT :number
 
+-- A decided proposal is here if a note after its decision mentions the person.
 -- name: attention_of_person
 SELECT w.*, coalesce(w.in_fold, 0) AS fold, 9 AS rank, 0 AS turn, 1 AS like_it, a.cause
 FROM attention AS a
 JOIN queue_rows AS w ON w.id = a.proposal
-WHERE a.person = :person AND w.state = 'pending'
+WHERE a.person = :person
     AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = w.id)
 ORDER BY a.proposal, a.cause
 LIMIT :number

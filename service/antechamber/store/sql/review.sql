@@ -67,7 +67,10 @@ ORDER BY r.id DESC
 LIMIT 5
 
 -- name: latest_decisions
-SELECT r.* FROM told_records AS r ORDER BY r.id DESC LIMIT :number
+SELECT r.* FROM told_records AS r
+-- Of one person, among the newest ones: their own may be few among many.
+WHERE :person = '' OR (r.person = :person AND r.id > (SELECT max(n.id) FROM review_records AS n) - 2000)
+ORDER BY r.id DESC LIMIT :number
 
 -- name: conflicts_of_proposal
 SELECT q.quarantine_id, q.received_at, q.keyed
