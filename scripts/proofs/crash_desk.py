@@ -72,7 +72,7 @@ class Minutes:
 class Curator(threading.Thread):
     """A curator who decides until stopped, and finishes the current decision."""
 
-    def __init__(  # noqa: PLR0913 -- what a curator needs
+    def __init__(
         self,
         number: int,
         ports: Sequence[int],

@@ -16,7 +16,7 @@ success nor a 409 or 503 with `Retry-After`, and a request without an answer. A 
 final log contradicts.
 
 It unpacks Debian's packages of patroni, etcd-server, haproxy and postgresql without installing them, and needs root for
-the namespaces; without them it says so, with status 1 where CI is set. Nothing listens on the addresses of this machine.
+the namespaces. Without them it says so, with status 1 where CI is set. Nothing listens on this machine's addresses.
 
 Status 1 says that something was lost, doubled, improper or without an answer, that a branch exists or doctor found
 something, that writes paused for longer than 15 s, or that too little was tried. With --asynchronous the standby
@@ -32,7 +32,7 @@ import time
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -141,8 +141,8 @@ class Fight:
             self.times.setdefault(kind, []).append(gap)
             print(
                 f"{number:>3} {kind:<32} paused {gap:5.1f} s, whole after {time.monotonic() - start:5.1f} s  "
-                f"{len(self.hosts.ledger.receipts):>6,} acknowledged  {len(self.minutes.acknowledged()):>5,} decisions  "
-                f"load {os.getloadavg()[0]:.1f}",
+                f"{len(self.hosts.ledger.receipts):>6,} acknowledged  "
+                f"{len(self.minutes.acknowledged()):>5,} decisions  load {os.getloadavg()[0]:.1f}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -253,6 +253,8 @@ def too_little(numbers: closing.Numbers, scale: int) -> list[str]:
 def _inside(folder: Path, programs: Programs, kinds: list[str] | int, form: closing.Form) -> closing.Numbers:
     """Run the proof in its namespaces."""
     start = time.monotonic()
+    if not form.sabotage:
+        os.environ["ANTECHAMBER_REQUIRE_SYNCHRONOUS"] = "1"
     cluster = Cluster(folder, programs, synchronous=not form.sabotage)
     try:
         fight = Fight(cluster, folder)
@@ -281,7 +283,9 @@ def _enter(folder: Path, arguments: list[str]) -> int:
 
 @click.command(help=__doc__, short_help="fail PostgreSQL over and count what was lost")
 @click.option("--faults", type=click.IntRange(1), help=f"number of faults; {FAULTS} by default")
-@click.option("--asynchronous", is_flag=True, help="replicate asynchronously and cut the primary off: must lose answers")
+@click.option(
+    "--asynchronous", is_flag=True, help="replicate asynchronously and cut the primary off: must lose answers"
+)
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
 @closing.options(quick="each kind of fault once; at most ten minutes", sabotage="the same as --asynchronous")
 def command(faults: int | None, inside: Path | None, form: closing.Form, *, asynchronous: bool) -> None:

@@ -155,7 +155,9 @@ class Cluster:
     def tail(self) -> str:
         """Return the last lines of each node's log."""
         return "\n".join(
-            f"--- {node.name}\n{node.log.read_text(errors='replace')[-1500:]}" for node in self.nodes if node.log.exists()
+            f"--- {node.name}\n{node.log.read_text(errors='replace')[-1500:]}"
+            for node in self.nodes
+            if node.log.exists()
         )
 
     def timeline(self) -> int:

@@ -1,4 +1,4 @@
-"""The load of the failover proof: what agents, curators and an auditor see, and what each node acknowledges by itself."""
+"""What agents, curators and an auditor see while the database fails over, and what each node acknowledges itself."""
 
 import itertools
 import random

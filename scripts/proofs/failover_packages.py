@@ -55,7 +55,7 @@ def _missing() -> Programs:
 
 def _probe_namespaces() -> None:
     probe = ["unshare", "--net", "--pid", "--fork", "--mount-proc", "true"]
-    if subprocess.run(probe, capture_output=True, check=False).returncode:
+    if subprocess.run(probe, capture_output=True, check=False).returncode:  # noqa: S603 -- our own command
         message = "the kernel refuses network namespaces here; a container needs the right SYS_ADMIN for them"
         raise MissingError(message)
 
