@@ -45,6 +45,8 @@ _POSTGRES: Final = {
     "wal_sender_timeout": "5s",
     "wal_receiver_timeout": "5s",
     "wal_retrieve_retry_interval": "500ms",
+    # After a rewind one call instead of a sync of each file: writes wait until a standby is back.
+    "recovery_init_sync_method": "syncfs",
     # A standby that is cut off asks again soon, and a backend whose client is gone ends.
     "tcp_user_timeout": "5s",
     "client_connection_check_interval": "1s",
