@@ -169,6 +169,8 @@ class Fight:
         kept = set(self.cluster.run("SELECT node, number FROM acknowledged"))
         direct = set().union(*(one.kept for one in self.direct))
         ledger = self.hosts.ledger
+        # A client that sends an answered event again notes no answer first; real ones are among the improper.
+        answers = {status: number for status, number in sorted(ledger.statuses.items()) if status != "no answer"}
         return decided | {
             "faults": {kind: len(gaps) for kind, gaps in self.times.items()},
             "changes of the primary": self.changes,
@@ -180,7 +182,7 @@ class Fight:
             "direct": len(direct),
             "direct_lost": len(direct - kept),
             "improper": dict(self.manners.improper),
-            "answers": dict(sorted(ledger.statuses.items())),
+            "answers": answers,
             "answers_to_curators": dict(sorted(self.minutes.statuses.items())),
             "checkpoints": len(self.auditor.roots),
             "branches": len(branches(self.auditor.roots, leaves)),
