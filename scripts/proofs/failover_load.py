@@ -55,21 +55,26 @@ class WatchedSender(Sender):
         super().__init__(ports, token, PATIENCE)
         self._manners = manners
         self._used: dict[int, float] = {}
+        self._waiting: set[int] = set()
+        """Connections with a request that was sent; a client that reuses one gives its earlier request up itself."""
 
     def _begin(self, process: int, method: str, path: str, raw: bytes | None) -> bool:
         """Send a request, over a new connection if the last one was idle: its server may be closing it right now."""
         if time.monotonic() - self._used.get(process, 0.0) > _IDLE:
             self._links[process].close()
-        return super()._begin(process, method, path, raw)
+        begun = super()._begin(process, method, path, raw)
+        (self._waiting.add if begun else self._waiting.discard)(process)
+        return begun
 
     def finish(self, process: int) -> Answer | None:
         """Read the answer, and count an improper one."""
         answer = super().finish(process)
         self._used[process] = time.monotonic()
-        if answer is None:
-            self._manners.note_silence()
-        else:
+        if answer is not None:
             self._manners.note(answer[0], self.headers)
+        elif process in self._waiting:
+            self._manners.note_silence()
+        self._waiting.discard(process)
         return answer
 
 

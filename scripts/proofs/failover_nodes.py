@@ -19,15 +19,15 @@ from lib.processes import end
 from proofs.failover_packages import USER, Programs
 
 NODES: Final = (1, 2, 3)
-TTL: Final = 9
+TTL: Final = 8
 """Seconds after which a primary that no longer renews its lock in etcd is replaced.
 
-Writes shall resume within 15 s: after these 9, within the second until a candidate looks, and after its promotion.
+Writes shall resume within 15 s: after these 8, within the second until a candidate looks, and after its promotion.
 Patroni's usual 30 would take twice as long as permitted.
 """
 LOOP_WAIT: Final = 1
 """Seconds between two looks of Patroni; together with two times RETRY they have to fit into TTL."""
-RETRY: Final = 4
+RETRY: Final = 3
 MAX_LAG: Final = 64 << 20
 """Bytes of Patroni's maximum_lag_on_failover.
 
