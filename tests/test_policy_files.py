@@ -536,6 +536,12 @@ def settings(host: str = "127.0.0.1", public_url: str | None = None) -> Settings
     return Settings(data=Path("data"), policies=Path("policies"), host=host, public_url=public_url)
 
 
+def test_synchronous_replication_is_required_only_of_a_server() -> None:
+    """A file in the folder has no standby, so the option alone is a mistake."""
+    with pytest.raises(SettingsError, match="give --database-url too"):
+        Settings(data=Path("data"), policies=Path("policies"), require_synchronous=True).check()
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1", "0:0:0:0:0:0:0:1"])
 def test_a_loopback_host_needs_no_public_address(host: str) -> None:
     """A loopback host needs no public address, because nothing crosses a network."""

@@ -9,6 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, node_hash
+from proofs import failover
+from proofs.failover_load import branches
+
 pytestmark = pytest.mark.timeout(600)
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
@@ -69,6 +73,47 @@ def test_the_proof_sees_an_answer_that_a_backup_lacks() -> None:
     assert (numbers["missing"], numbers["unusable"]) == (1, 0)
     assert numbers["too_little"] == []
     assert status == 1
+
+
+UNHARMED: dict[str, Any] = dict.fromkeys(
+    ("lost", "doubled", "decisions_lost", "decisions_doubled", "direct_lost", "refused", "unanswered"), 0
+) | dict.fromkeys(("decisions_refused", "decisions_unanswered", "memories_wrong", "branches", "tracebacks"), 0)
+UNHARMED |= {"improper": {}, "doctor": [], "paused_max_s": {"HAProxy restart": 15.0}}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        *({name: 1} for name, number in UNHARMED.items() if number == 0),
+        {"improper": {"500": 1}},
+        {"doctor": ["the log has a gap"]},
+        {"paused_max_s": {"HAProxy restart": 15.1}},
+    ],
+)
+def test_each_finding_of_a_failover_fails_its_proof(found: dict[str, Any]) -> None:
+    """Without a finding the proof holds; a loss, a second branch, another answer or a long pause fails it."""
+    assert failover.holds(UNHARMED)
+    assert not failover.holds(UNHARMED | found)
+
+
+def test_a_log_that_was_signed_otherwise_has_a_branch() -> None:
+    """A signed root that the final leaves do not have is found, and so is a size that the log no longer has."""
+    roots = {0: {EMPTY_ROOT}, 1: {leaf_hash(b"a")}, 2: {node_hash(leaf_hash(b"a"), leaf_hash(b"b"))}}
+    assert branches(roots, ["a", "b"]) == []
+    assert branches(roots, ["a", "x"]) == [2]
+    assert branches(roots, ["a"]) == [2]
+    assert branches(roots | {1: {leaf_hash(b"a"), leaf_hash(b"x")}}, ["a", "b"]) == [1]
+
+
+def test_a_machine_without_namespaces_says_so_and_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the programs cannot be had, the proof is not run; CI counts that as a failure."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CI", raising=False)
+    for status in (0, 1):
+        done = run("failover", "--json")
+        monkeypatch.setenv("CI", "1")
+        assert "not_run" in msgspec.json.decode(done.stdout)
+        assert done.returncode == status
 
 
 @ENGINES

@@ -21,9 +21,9 @@ def fields_of(text: str) -> dict[str, str]:
 class Browser:
     """One curator's connection to a process; its session outlives both."""
 
-    def __init__(self, ports: Sequence[int], choose: Callable[[int], int]) -> None:
+    def __init__(self, ports: Sequence[int], choose: Callable[[int], int], timeout: float = _TIMEOUT) -> None:
         """Connect at the first request; `choose` selects one of the ports for each connection."""
-        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in ports]
+        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=timeout) for port in ports]
         self._choose = choose
         self._cookie = ""
 

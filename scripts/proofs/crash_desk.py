@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -72,11 +72,19 @@ class Minutes:
 class Curator(threading.Thread):
     """A curator who decides until stopped, and finishes the current decision."""
 
-    def __init__(self, number: int, ports: Sequence[int], link: str, minutes: Minutes, stop: threading.Event) -> None:
-        """Sign in."""
+    def __init__(
+        self,
+        number: int,
+        ports: Sequence[int],
+        link: str,
+        minutes: Minutes,
+        stop: threading.Event,
+        connect: Callable[[Sequence[int], Callable[[int], int]], Browser] = Browser,
+    ) -> None:
+        """Sign in with the browser that `connect` makes."""
         super().__init__(name=f"curator-{number}", daemon=True)
         self._chance = random.Random(f"curator {number}")  # noqa: S311 -- no secret
-        self._browser = Browser(ports, self._chance.randrange)
+        self._browser = connect(ports, self._chance.randrange)
         self._browser.sign_in(link)
         self._minutes, self._stop_asked = minutes, stop
 

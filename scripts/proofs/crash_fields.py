@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import psutil
@@ -17,7 +17,7 @@ import psycopg
 
 from antechamber.store.hashes import with_text
 from antechamber.store.receipts import receipt_of
-from lib.processes import Application, Postgres, end, free_port
+from lib.processes import Application, end, free_port
 from proofs.crash_load import Ledger, Sender, submission
 
 READY_WITHIN: Final = 120.0
@@ -192,10 +192,20 @@ class OneFile(Field):
         connection.close()
 
 
+class Server(Protocol):
+    """A PostgreSQL server, or a cluster that acts as one."""
+
+    def run(self, command: str) -> list[Any]:
+        """Run a command as the superuser and return its rows."""
+
+    def empty(self) -> str:
+        """Create an empty database and return its address."""
+
+
 class OneServer(Field):
     """Two processes over one PostgreSQL, whose backends are killed as well."""
 
-    def __init__(self, folder: Path, server: Postgres) -> None:
+    def __init__(self, folder: Path, server: Server) -> None:
         """Start both processes."""
         self.server, self._url = server, server.empty()
         self._database = urlsplit(self._url).path[1:]

@@ -46,9 +46,11 @@ def submission(key: str, content: str) -> bytes:
 class Sender:
     """One thread's connections to all processes; with a single process, two to it."""
 
-    def __init__(self, ports: Sequence[int], token: str) -> None:
+    def __init__(self, ports: Sequence[int], token: str, timeout: float = _TIMEOUT) -> None:
         both = ports if len(ports) > 1 else [*ports, *ports]
-        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in both]
+        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=timeout) for port in both]
+        self.headers: dict[str, str] = {}
+        """Headers of the last answer, by lower-case name."""
         self._headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
 
     def __len__(self) -> int:
@@ -71,6 +73,7 @@ class Sender:
         """Read the answer; return None without one, when the outcome of the request is unknown."""
         try:
             response = self._links[process].getresponse()
+            self.headers = {name.lower(): text for name, text in response.getheaders()}
             return response.status, response.read()
         except (OSError, http.client.HTTPException):
             self._links[process].close()

@@ -64,6 +64,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     policies: Path
     database_url: str | None = None
     checkpoint_file: Path | None = None
+    require_synchronous: bool = False
+    """Whether the database must not be able to lose a commit that it acknowledged."""
     pin_url: str | None = None
     """Address to which each signed checkpoint is posted."""
     host: str = "127.0.0.1"
@@ -103,6 +105,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         Raises SettingsError.
         """
         self.location.check()
+        if self.require_synchronous and self.database_url is None:
+            message = "--require-synchronous is about PostgreSQL; give --database-url too, or leave it out"
+            raise SettingsError(message)
         if self.public_url is not None:
             _check_public(self.public_url)
         if self.pin_url is not None and (not is_address(self.pin_url) or redact_address(self.pin_url) == HIDDEN):

@@ -62,6 +62,20 @@ class Cluster:
         self.start()
 
     @contextlib.contextmanager
+    def standby(self) -> Iterator[None]:
+        """Run the server as a standby, which may be read and not written."""
+        signal = self._data / "standby.signal"
+        self.stop()
+        signal.touch()
+        self.start()
+        try:
+            yield
+        finally:
+            self.stop()
+            signal.unlink()
+            self.start()
+
+    @contextlib.contextmanager
     def full(self, size: int) -> Iterator[None]:
         """Limit the size of the server's files: the system refuses further writes as it does on a full disk."""
         self._limit(size)

@@ -699,6 +699,26 @@ def test_a_guard_that_was_switched_off_is_named(shared: Location, process: Proce
         assert list(tx.doctor.check()) == []
 
 
+def test_a_standby_is_never_read(cluster: Cluster, own: Location) -> None:
+    """Its rows are of an earlier time: a connected service waits for the primary, and another one does not start."""
+    store = app.open_store(own)
+    with cluster.standby():
+        with pytest.raises(UnavailableError), store.read():
+            pass
+        with pytest.raises(StoreError, match="standby"):
+            PostgresStore(own.database_url or "")
+
+    def reads() -> bool:
+        try:
+            with store.read() as tx:
+                return tx.log.size() >= 0
+        except UnavailableError:
+            return False
+
+    until(reads, "the primary is back")
+    store.close()
+
+
 def test_an_empty_database_is_refused_with_the_command_to_run(postgres: Databases) -> None:
     """Serving does not create a schema; the error names the command that does."""
     url = postgres.empty()

@@ -46,6 +46,7 @@ ONLY_HERE = {
     "applied_steps": "sqlite-utils keeps this list",
     "guards_switched_off": "switch triggers off",
     "database_size": "SQLite's files are in the data folder",
+    "durability_settings": "SQLite's are set by each connection",
 }
 """Statements that exist only on PostgreSQL, and a part of the reason in their comment."""
 COMPOSED = {

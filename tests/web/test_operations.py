@@ -9,13 +9,15 @@ import msgspec
 import pytest
 
 from antechamber.app import clock, opened_webhooks
+from antechamber.app.factory import create_app
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.metrics.definitions import ALARM_SOURCES
 from antechamber.core.ports.snapshots import Disk
 from antechamber.core.remedies import REMEDIES
 from antechamber.core.times import parse_time
+from antechamber.flows.replication import UnsafeServerError
 from antechamber.flows.store_state import LAST_BACKUP
-from antechamber.settings import Location
+from antechamber.settings import Location, Settings
 from antechamber.snapshot_files import SnapshotFiles
 from support import PRODUCERS, Databases, Service, database, event, running, until, without_indents, write_policies
 
@@ -126,6 +128,26 @@ def test_processes_over_one_database_are_listed(postgres: Databases, tmp_path: P
             page = shown(one)
             rows = page[page.index("<h2>Processes</h2>") : page.index("<h2>Webhooks</h2>")]
             assert rows.count("the same") == 2
+    finally:
+        postgres.drop(url)
+
+
+def test_a_server_that_could_lose_a_commit_is_refused_or_an_alarm(
+    postgres: Databases, tmp_path: Path, policies: Path
+) -> None:
+    """`--require-synchronous` refuses a server without a standby; while the service runs it is an alarm."""
+    url = postgres.fresh()
+    place = Location(data=tmp_path / "data", database_url=url)
+    strict = Settings(data=place.data, policies=policies, database_url=url, require_synchronous=True)
+    try:
+        with pytest.raises(UnsafeServerError, match="synchronous_standby_names is empty"):
+            create_app(strict)
+        with running(place, policies) as service:
+            service.state.dashboard.replication.look()
+            page = shown(service)
+            assert "The server could lose an acknowledged commit: synchronous_standby_names is empty" in page
+            assert REMEDIES["replication"].title in page
+            assert service.client.get("/readyz").json() == {"status": "degraded"}
     finally:
         postgres.drop(url)
 

@@ -17,7 +17,7 @@ def test_a_decision_that_cannot_be_stored_keeps_what_was_typed(service: Service)
     fields = desk.draft(desk.post(f"/review/{proposal}/edit", fields).text)
     with locked(service.location):
         answer = desk.post(f"/review/{proposal}/edit", fields)
-    assert answer.status_code == 503
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "My careful wording." in answer.text
     assert "Nothing" in answer.text or "Not recorded" in answer.text
     assert "None yet." in desk.browser.get(f"/review/{proposal}").text

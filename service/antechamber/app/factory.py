@@ -51,6 +51,7 @@ from antechamber.flows.proposing import Proposing
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
+from antechamber.flows.replication import Replication
 from antechamber.flows.retention.old_pages import empty_old_pages
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
@@ -283,7 +284,7 @@ def _list_work(
     heartbeat: Heartbeat,
     alarms: AlarmLog,
 ) -> list[PeriodicWork]:
-    own = (
+    own: list[PeriodicWork] = (
         [("emptying the write-ahead log", partial(empty_old_pages, store), FLUSH_EVERY)]
         if settings.database_url is None
         else [
@@ -291,6 +292,8 @@ def _list_work(
             ("publishing metrics", services.metrics.publish, PUBLISH_EVERY),
         ]
     )
+    if settings.require_synchronous:
+        own.append(("checking how commits are replicated", services.dashboard.replication.look, BEAT_EVERY))
     return [
         *own,
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
@@ -350,6 +353,8 @@ async def _stop_threads(started: list[tuple[Loop, threading.Thread]]) -> None:
 def _open_recorded_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:
     """Open the log and record the policy in it; if that fails, close the store."""
     try:
+        if settings.require_synchronous:
+            Replication(store).require()
         checkpoints = open_log(store, settings.location, now, settings.pin_url)
         # Recorded only after the first check: an older backup must not grow before it is compared with the checkpoint.
         policies.keep_record(WriteGate(store, checkpoints), now)

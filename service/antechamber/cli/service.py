@@ -62,6 +62,13 @@ from antechamber.settings import Location, Settings
     help="Address outside that gets each signed checkpoint by POST.",
 )
 @click.option(
+    "--require-synchronous",
+    is_flag=True,
+    envvar="ANTECHAMBER_REQUIRE_SYNCHRONOUS",
+    show_envvar=True,
+    help="Start only if PostgreSQL cannot lose an acknowledged commit in a failover; alarm if that changes.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["human", "json"]),
     default="human",
@@ -86,6 +93,7 @@ def serve(  # noqa: PLR0913 -- one argument for each option
     public_url: str | None,
     client_address_header: str | None,
     pin_url: str | None,
+    require_synchronous: bool,
     log_format: LogFormat,
     access_log: bool,
 ) -> None:
@@ -99,6 +107,7 @@ def serve(  # noqa: PLR0913 -- one argument for each option
         database_url=location.database_url,
         checkpoint_file=location.checkpoint_file,
         pin_url=pin_url,
+        require_synchronous=require_synchronous,
         host=host,
         port=port,
         public_url=public_url,

@@ -43,6 +43,13 @@ REMEDIES: Final[dict[str, Remedy]] = {
         "Checkpoints are still signed and kept in the data folder. Check the address of the setting --pin-url and what "
         "answers there; the service tries again by itself.",
     ),
+    "replication": Remedy(
+        "The database could lose what was answered",
+        "The service goes on, but a failover may lose answers. Set synchronous_standby_names (with Patroni: "
+        "synchronous_mode and synchronous_mode_strict), synchronous_commit, fsync and full_page_writes on the server "
+        "that is the primary now.",
+        "patronictl edit-config",
+    ),
     "background": Remedy(
         "Background work fails",
         "It is tried again with growing pauses, at most a minute. The log of the service has the traceback. Restart "

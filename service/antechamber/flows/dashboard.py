@@ -19,6 +19,7 @@ from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.oversight.figures import OversightFigures, oversight_figures
+from antechamber.flows.replication import Replication
 from antechamber.flows.upkeep.views import idle_time
 
 _DAY_HOURS: Final = 24
@@ -106,6 +107,7 @@ class Dashboard:
         checkpoints: Checkpoints,
         background: Background,
     ) -> None:
+        self.replication: Final = Replication(store)
         self._background = background
         self._heartbeat = heartbeat
         self._checkpoints = checkpoints
@@ -128,6 +130,7 @@ class Dashboard:
             "clock": self._clock.alarm,
             "signer": self._checkpoints.alarm or self._checkpoints.doubt,
             "pin": self._checkpoints.pin_alarm,
+            "replication": self.replication.alarm,
         }
         listed = {source: [text] for source, text in found.items() if text is not None}
         return listed | ({"background": texts} if (texts := self._background.alarms()) else {})

@@ -36,6 +36,9 @@ class DoctorQueries:
         yield from RowCheck(self._sql).check()
         yield from LogCheck(self._sql).check()
 
+    def durability_settings(self) -> dict[str, str]:
+        return {row["name"]: row["setting"] for row in self._sql.all("durability_settings")}
+
     def _check_tally(self) -> Iterator[str]:
         counted = {row["name"]: row["number"] for row in self._sql.all("tally_totals")}
         for row in self._sql.all("count_dispositions"):

@@ -101,4 +101,5 @@ def readyz(
     stores = dashboard.stores()
     status = {"status": "degraded" if details["alarms"] else "ready"} if stores else {"status": "read-only"}
     operator = isinstance(request.user, Account) and request.user.role == "operator"
-    return Response(status | (details if operator else {}), status_code=200 if stores else 503, headers=NO_STORE)
+    wait = {} if stores else {"retry-after": "2"}
+    return Response(status | (details if operator else {}), status_code=200 if stores else 503, headers=NO_STORE | wait)

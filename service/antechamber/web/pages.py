@@ -3,6 +3,7 @@
 import contextlib
 import secrets
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from litestar.response import Template
 from antechamber.core.access.callers import Account
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
+from antechamber.core.outcomes import RETRY_AFTER
 from antechamber.core.review.screen_time import one_time_key
 from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
@@ -127,7 +129,9 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "within": "",
     }
     common |= _notice(request, account)
-    return Template(name, context=common | context, status_code=status, headers=NO_STORE)
+    # A page that is shown again because the store did not answer, as during a failover, may be sent again soon.
+    wait = {"retry-after": str(RETRY_AFTER["unavailable"])} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return Template(name, context=common | context, status_code=status, headers=NO_STORE | wait)
 
 
 def _again(request: AnyRequest) -> str:

@@ -9,3 +9,6 @@ class DoctorRows(Protocol):
 
     def check(self) -> Iterator[str]:
         """Yield a finding for every violation of the store's own invariants."""
+
+    def durability_settings(self) -> dict[str, str]:
+        """Return the settings on which it depends whether PostgreSQL loses an acknowledged commit, by name."""

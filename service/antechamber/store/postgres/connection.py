@@ -28,6 +28,11 @@ STATEMENT_SECONDS: Final = 5
 OVERDUE_SECONDS: Final = 7
 """An operation without an answer for this long counts as lost: the server's own timeout would have ended it before."""
 CONNECT_SECONDS: Final = 3
+PRIMARY: Final = "primary"
+"""The kind of server to connect to (target_session_attrs of libpq).
+
+A standby would show rows of an earlier time, in which the log lacks leaves that were signed.
+"""
 _IDLE_SECONDS: Final = {False: 30, True: 600}
 """How long a transaction may be idle; a reading one may wait for a slow client of an export."""
 _SETTINGS: Final = (
@@ -96,6 +101,7 @@ def connect(url: str, watchdog: Watchdog) -> Connection:
         row_factory=dict_row,
         connect_timeout=CONNECT_SECONDS,
         client_encoding="utf8",
+        target_session_attrs=PRIMARY,
         # In a pipeline the driver loses track of prepared statements that an error or a ROLLBACK TO removed.
         prepare_threshold=None,
     )

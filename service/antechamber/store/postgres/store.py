@@ -18,6 +18,7 @@ from antechamber.store.group_commit import AgainError, GroupCommit
 from antechamber.store.postgres.connection import (
     CONNECT_SECONDS,
     OVERDUE_SECONDS,
+    PRIMARY,
     Connection,
     Watchdog,
     WatchedConnection,
@@ -69,6 +70,7 @@ class PostgresStore:
                 "row_factory": dict_row,
                 "connect_timeout": CONNECT_SECONDS,
                 "client_encoding": "utf8",
+                "target_session_attrs": PRIMARY,
             },
             open=True,
         )

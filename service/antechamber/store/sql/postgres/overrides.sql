@@ -85,3 +85,8 @@ WHERE n.nspname = 'antechamber' AND NOT k.convalidated
 -- name: database_size
 -- Why: the server knows the size of its files; SQLite's files are in the data folder.
 SELECT pg_database_size(current_database()) AS bytes
+
+-- name: durability_settings
+-- Why: only a server has settings that decide whether a commit can be lost; SQLite's are set by each connection.
+SELECT name, setting FROM pg_catalog.pg_settings
+WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names')
