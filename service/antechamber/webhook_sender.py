@@ -1,4 +1,4 @@
-"""Sends webhooks and gets keys of issuers over HTTP: to a checked address only, without redirects or long waits."""
+"""Sends webhooks and talks with issuers over HTTP: to a checked address only, without redirects or long waits."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from antechamber.core.webhooks.target import TargetError, WebhookTarget, check_a
 T = TypeVar("T")
 
 TOTAL_SECONDS: Final = 15.0
-"""Seconds of one attempt, from the look-up of the name to the end of the head of the answer."""
+"""Seconds of one attempt, unless another time is given."""
 CONNECT_SECONDS: Final = 5.0
 """Seconds for the look-up of the name, and again for the connection with its TLS handshake."""
 BODY_SECONDS: Final = 1.0
@@ -32,17 +32,25 @@ _CHUNK: Final = 4_096
 class HttpSender:
     """Implements core.ports.webhooks.Sender; `context` replaces the system's trusted certificates.
 
+    `seconds` is the time for one attempt, from the look-up of the name to the end of the answer; by default
+    `TOTAL_SECONDS`.
+
     Each attempt looks the name up, checks every address that it has, and connects to one of exactly these. Name and
     certificate are checked against the URL. Settings for proxies in the environment are not used.
     """
 
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None, seconds: float | None = None) -> None:
         self._context = context
+        self._seconds_given = seconds
+
+    @property
+    def _seconds(self) -> float:
+        return TOTAL_SECONDS if self._seconds_given is None else self._seconds_given
 
     async def send(self, url: str, message: Message, *, allow_private: bool) -> Answer:
         """Post a message and return the result; no failure of the receiver or the network raises an error."""
         try:
-            async with asyncio.timeout(TOTAL_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 return await self._send(read_target(url, allow_private=allow_private), message, allow_private)
         except TargetError as error:
             return Answer(None, str(error))
@@ -60,10 +68,33 @@ class HttpSender:
 
         Raises FetchError.
         """
+        status, body = await self._ask(url, _question, allow_private)
+        if status != HTTPStatus.OK:
+            message = f"it answers with status {status}"
+            raise FetchError(message)
+        return body
+
+    async def post(self, url: str, message: Message, *, allow_private: bool) -> tuple[int, bytes]:
+        """Post a message and return status and body of the answer, which has at most 64 KiB.
+
+        Raises FetchError.
+        """
+        return await self._ask(url, lambda target: _request(target, message), allow_private)
+
+    async def _ask(
+        self,
+        url: str,
+        request: Callable[[WebhookTarget], bytes],
+        allow_private: bool,  # noqa: FBT001 -- private
+    ) -> tuple[int, bytes]:
+        """Send a request and return status and body of the answer.
+
+        Raises FetchError.
+        """
         try:
-            async with asyncio.timeout(TOTAL_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 target = read_target(url, allow_private=allow_private)
-                answer = await self._talk(target, _question(target), _read_body, allow_private)
+                answer = await self._talk(target, request(target), _read_body, allow_private)
         except TargetError as error:
             raise FetchError(str(error).partition(";")[0]) from None
         except TimeoutError:
@@ -78,10 +109,7 @@ class HttpSender:
         except (ValueError, httptools.HttpParserError):
             message = "its answer is not HTTP, or too long"
             raise FetchError(message) from None
-        if answer.status != HTTPStatus.OK:
-            message = f"it answers with status {answer.status}"
-            raise FetchError(message)
-        return bytes(answer.body)
+        return answer.status or 0, bytes(answer.body)
 
     async def _send(self, target: WebhookTarget, message: Message, allow_private: bool) -> Answer:  # noqa: FBT001 -- private
         return Answer(await self._talk(target, _request(target, message), _read_status, allow_private))
