@@ -25,7 +25,7 @@ class Provider(Issuer):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"issuer": self}))
         self._server.daemon_threads = True
         self.name = f"http://127.0.0.1:{self._server.server_port}"
-        self.person: dict[str, Any] = {"sub": "248289", "preferred_username": "grace", "groups": ["memory-curators"]}
+        self.person: dict[str, Any] = {"sub": "248289", "preferred_username": "lin", "groups": ["memory-curators"]}
         self.document: dict[str, Any] = {
             "issuer": self.name,
             "authorization_endpoint": f"{self.name}/authorize",

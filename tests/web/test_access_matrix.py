@@ -73,6 +73,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/review/{proposal_id}"): DESK,
     ("GET", "/review/latest"): DESK,
     ("GET", "/policy"): FIGURES,
+    ("GET", "/login/{provider}"): _row(*[401] * 9),
+    ("GET", "/login/{provider}/callback"): _row(*[401] * 9),
     ("GET", "/review/group"): DESK,
     ("POST", "/review/group/{decision}"): FORM,
     ("POST", "/quarantine/group/{decision}"): FORM,

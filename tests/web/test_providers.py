@@ -69,8 +69,21 @@ def browser_of(service: Service) -> TestClient[Any]:
     return TestClient(service.app, base_url=URL)
 
 
+def forget(browser: TestClient[Any]) -> None:
+    """Remove the tickets of a browser, also those that a test put there."""
+    for cookie in [cookie for cookie in browser.cookies.jar if cookie.name == COOKIE]:
+        browser.cookies.jar.clear(cookie.domain, cookie.path, cookie.name)
+
+
+def plant(browser: TestClient[Any], ticket: str) -> None:
+    """Put a ticket into a browser."""
+    forget(browser)
+    browser.cookies.set(COOKIE, ticket)
+
+
 def begin(browser: TestClient[Any], path: str = "/login/acme") -> httpx.Response:
     """Begin a sign-in and return the answer, which leads to the provider."""
+    forget(browser)
     return browser.get(path, follow_redirects=False)
 
 
@@ -118,13 +131,13 @@ def test_a_person_signs_in_at_a_provider_and_gets_an_account(
     assert len({asked["state"], asked["nonce"], asked["code_challenge"]}) == 3
     assert "prompt" not in asked
     (user,) = stored.state.access.accounts.all()
-    assert (user.name, user.person, user.role, user.password) == ("grace", "grace", "curator", None)
+    assert (user.name, user.person, user.role, user.password) == ("lin", "lin", "curator", None)
     with database(stored.location) as raw:
-        leaf = json.loads(raw.execute("SELECT leaf FROM log_leaves ORDER BY sequence DESC LIMIT 1").fetchone()[0])
+        leaf = json.loads(raw.execute("SELECT leaf FROM log_leaves ORDER BY id DESC LIMIT 1").fetchone()[0])
         digest = raw.execute("SELECT digest FROM identities").fetchone()[0]
     assert (leaf["action"], leaf["actor"], leaf["to"]) == ("add-user", "provider:acme", "curator")
     assert re.fullmatch("[0-9a-f]{64}", digest)
-    assert any("signed in account=grace role=curator by=acme" in line for line in log_lines)
+    assert any("signed in account=lin role=curator by=acme" in line for line in log_lines)
     assert not [line for line in log_lines if SECRET in line or asked["state"] in line or asked["nonce"] in line]
     left = Desk(browser).post("/logout", {"csrf": csrf(browser)})
     assert left.headers["location"] == "/login?left=acme"
@@ -146,11 +159,11 @@ def test_roles_follow_the_claims_at_each_sign_in(stored: Service, provider: Prov
     """A changed claim changes the role, with a leaf; without a role the person is refused and its sessions end."""
     first = browser_of(stored)
     sign_in(first)
-    provider.person |= {"groups": ["auditors"], "preferred_username": "grace.h"}
+    provider.person |= {"groups": ["auditors"], "preferred_username": "lin.h"}
     again = browser_of(stored)
     assert sign_in(again).headers["location"] == "/audit"
     (user,) = stored.state.access.accounts.all()
-    assert (user.name, user.role) == ("grace", "auditor")
+    assert (user.name, user.role) == ("lin", "auditor")
     assert first.get("/memories/propose", follow_redirects=False).status_code == 403
     provider.person["groups"] = ["cooks"]
     refused = sign_in(browser_of(stored))
@@ -159,13 +172,13 @@ def test_roles_follow_the_claims_at_each_sign_in(stored: Service, provider: Prov
     assert not is_in(first)
     assert not is_in(again)
     with database(stored.location) as raw:
-        leaves = [json.loads(row[0]) for row in raw.execute("SELECT leaf FROM log_leaves ORDER BY sequence").fetchall()]
-        named = [(leaf["action"], leaf["to"]) for leaf in leaves if leaf["subject"].get("user") == "grace"]
+        leaves = [json.loads(row[0]) for row in raw.execute("SELECT leaf FROM log_leaves ORDER BY id").fetchall()]
+        named = [(leaf["action"], leaf["to"]) for leaf in leaves if leaf["subject"].get("user") == "lin"]
     assert named == [("add-user", "curator"), ("change-role", "auditor")]
     assert list(examine(stored.location)) == []
     with database(stored.location) as raw:
         raw.execute("UPDATE users SET role = 'operator'")
-    assert any("change-role of grace" in finding for finding in examine(stored.location))
+    assert any("change-role of lin" in finding for finding in examine(stored.location))
 
 
 def test_another_subject_never_gets_the_account_of_a_name(trusting: Service, provider: Provider) -> None:
@@ -179,7 +192,7 @@ def test_another_subject_never_gets_the_account_of_a_name(trusting: Service, pro
     for name in ("two words", 7, None, "x" * 200):
         provider.person["preferred_username"] = name
         assert "no name that an account can have" in sign_in(browser_of(trusting)).text
-    assert [user.name for user in trusting.state.access.accounts.all()] == ["grace"]
+    assert [user.name for user in trusting.state.access.accounts.all()] == ["lin"]
 
 
 def test_the_policy_names_the_account_of_a_subject(trusting: Service, provider: Provider) -> None:
@@ -204,7 +217,7 @@ def test_the_policy_names_the_account_of_a_subject(trusting: Service, provider: 
 def test_an_answer_counts_once_and_only_in_the_browser_that_asked(
     stored: Service, provider: Provider, log_lines: list[str]
 ) -> None:
-    """Another browser, another state, an old ticket, a second use and a forged ticket are refused, without a request."""
+    """Another browser or state, an old ticket, a second use and a forged ticket are refused, without a request."""
     victim, attacker = browser_of(stored), browser_of(stored)
     planted = answer(begin(attacker))
     assert finish(victim, planted).status_code == 401
@@ -224,10 +237,10 @@ def test_an_answer_counts_once_and_only_in_the_browser_that_asked(
     ticket = victim.cookies[COOKIE]
     assert finish(victim, said).status_code == 303
     session = victim.cookies["antechamber"]
-    victim.cookies.set(COOKIE, ticket)
+    plant(victim, ticket)
     assert finish(victim, said).status_code == 401
     provider.codes[said["code"]] = provider.asked
-    victim.cookies.set(COOKIE, ticket)
+    plant(victim, ticket)
     assert "finished already" in finish(victim, said).text
     assert victim.cookies["antechamber"] == session
     late = answer(begin(attacker))
@@ -323,7 +336,7 @@ def test_answers_of_two_providers_are_not_mixed_up(trusting: Service, provider: 
 
 
 def test_what_the_provider_refuses_is_said_without_its_words(trusting: Service, log_lines: list[str]) -> None:
-    """An error, no code, a long code and an unknown provider get a page; texts of the answer are neither shown nor logged."""
+    """Errors and bad codes get a page; texts of the answer are neither shown nor logged."""
     browser = browser_of(trusting)
     for added in ({"error": "access_denied"}, {"error": "<b>hostile"}, {"code": ""}, {"code": "x" * 3000}):
         refused = finish(browser, answer(begin(browser)) | added)
@@ -449,7 +462,7 @@ def test_sensitive_actions_ask_at_the_provider_again(stored: Service, provider: 
     provider.person["auth_time"] = int(time.time())
     other = answer(begin(phone, "/login/acme?confirm=1"))
     ticket = phone.cookies[COOKIE]
-    browser.cookies.set(COOKIE, ticket)
+    plant(browser, ticket)
     assert finish(browser, other).status_code == 401
     provider.person["sub"] = "another"
     assert "as another person" in finish(browser, answer(begin(browser, "/login/acme?confirm=1"))).text
@@ -461,11 +474,11 @@ def test_sensitive_actions_ask_at_the_provider_again(stored: Service, provider: 
     assert done.headers["location"] == "/login?confirmed=1"
     assert "press “Go on” in the other one" in browser.get("/login?confirmed=1").text
     provider.codes[said["code"]] = provider.asked
-    browser.cookies.set(COOKIE, ticket)
+    plant(browser, ticket)
     assert "finished already" in finish(browser, said).text
     assert browser.post("/settings/sessions", data=form, follow_redirects=False).status_code == 303
     assert (is_in(browser), is_in(phone)) == (True, False)
-    assert any("confirmed account=grace role=curator" in line for line in log_lines)
+    assert any("confirmed account=lin role=curator" in line for line in log_lines)
 
 
 def test_the_policy_switches_passwords_off_and_is_shown(trusting: Service, provider: Provider) -> None:
@@ -511,7 +524,7 @@ def test_a_planted_identity_gives_no_account(stored: Service) -> None:
     sign_in(browser_of(stored))
     with database(stored.location) as raw:
         raw.execute("INSERT INTO identities SELECT 'planted', \"user\", created_at, proof FROM identities")
-    assert any("identity planted of grace was not begun" in finding for finding in examine(stored.location))
+    assert any("identity planted of lin was not begun" in finding for finding in examine(stored.location))
     with database(stored.location) as raw:
         raw.execute("DELETE FROM identities WHERE digest <> 'planted'")
     assert "of another person here" in sign_in(browser_of(stored)).text
