@@ -265,7 +265,7 @@ def test_a_wrong_value_is_named_with_its_file_and_place_and_what_to_write(
         ),
         ("[session]\nauditor = 5\n", "session.auditor is a whole number; write a table: [session.curator]"),
         ("session = 5\n", "session is a whole number; write tables: [session.curator]"),
-        (PROVIDER + 'secret = "x"\n', 'unknown key "secret" in [provider[...]]; known are name'),
+        (PROVIDER + 'secret = "x"\n', 'unknown key "secret" in [provider[0]]; write "secret_env"'),
         (
             PROVIDER + 'roles = [{clam = "g", value = "x", role = "curator"}]\n',
             'unknown key "clam" in [role]; write "claim"',

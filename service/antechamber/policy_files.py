@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from antechamber.core.access.providers import Member, Provider, RoleRule, provider_problem
+from antechamber.core.access.providers import NamedSubject, Provider, RoleRule, provider_problem
 from antechamber.core.access.workload import Issuer, Subject, key_problem
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
@@ -125,7 +125,7 @@ _KEYS: Final = {
     "sign_in": SignInPolicy,
     "provider": Provider,
     "role": RoleRule,
-    "person": Member,
+    "person": NamedSubject,
     "session.curator": SessionRules,
     "session.auditor": SessionRules,
     "session.operator": SessionRules,

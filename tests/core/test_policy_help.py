@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from antechamber.core.access.providers import Member, Provider, RoleRule
+from antechamber.core.access.providers import NamedSubject, Provider, RoleRule
 from antechamber.core.access.workload import Issuer, Subject
 from antechamber.core.policy import Case, Guideline, Limits, Producer, Rules, SessionRules, SignInPolicy
 from antechamber.core.policy_help import WANTED, explain_value
@@ -21,7 +21,7 @@ from antechamber.core.policy_help import WANTED, explain_value
         ("sign_in", SignInPolicy),
         ("provider[]", Provider),
         ("provider[].roles[]", RoleRule),
-        ("provider[].people[]", Member),
+        ("provider[].people[]", NamedSubject),
         ("producer[]", Producer),
         ("defaults", Rules),
         ("limits", Limits),

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from antechamber.core.metrics.meters import Meters
 from antechamber.flows.accounts import Accounts
 from antechamber.flows.last_use import LastUse
 from antechamber.flows.passwords import AccountPasswords
@@ -27,3 +28,8 @@ class AccessFlows(Struct, frozen=True, kw_only=True):
     last_use: LastUse
     address: PublicAddress
     issuer_keys: IssuerKeys
+
+    @property
+    def meters(self) -> tuple[Meters, ...]:
+        """The counters of all ways to sign in."""
+        return self.sign_in.meters, self.providers.meters

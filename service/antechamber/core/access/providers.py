@@ -35,7 +35,7 @@ class RoleRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     role: AccountRole
 
 
-class Member(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NamedSubject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The account of a subject."""
 
     subject: Annotated[str, Meta(min_length=1, max_length=MAX_SUBJECT)]
@@ -63,7 +63,7 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is asked of the provider."""
     algorithms: Annotated[list[Algorithm], Meta(min_length=1)] = field(default_factory=lambda: ["RS256", "ES256"])
     roles: list[RoleRule] = []
-    people: list[Member] = []
+    people: list[NamedSubject] = []
     create: bool = False
     """Whether a person without an account gets one at the first sign-in."""
     name_claim: Name = "preferred_username"
