@@ -176,6 +176,7 @@ def _names(service: Service) -> dict[str, str]:
         "memory_id": service.recall()[0]["memory_id"],
         "review_record_id": _record(service),
         "rest": "anything/below",
+        "provider": "nothing",
         "file_path": "antechamber.css",
         "chapter": "desk",
         "sequence": "0",

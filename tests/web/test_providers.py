@@ -435,7 +435,7 @@ def test_new_keys_are_looked_for_at_most_twice_a_minute(trusting: Service, provi
 
 
 def test_a_slow_provider_holds_four_sign_ins_at_most(trusting: Service) -> None:
-    """A further one is told at once to try again."""
+    """A further one gets 503 at once."""
     turns = trusting.state.access.providers._turns
     for _ in range(4):
         turns.acquire()
