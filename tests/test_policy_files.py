@@ -78,6 +78,14 @@ def test_everything_a_folder_says_is_read(tmp_path: Path) -> None:
     assert len(policy.cases) == 3
 
 
+PROVIDER = """[[provider]]
+name = "acme"
+title = "Acme"
+issuer = "https://id.example.com"
+client_id = "x"
+"""
+
+
 @pytest.mark.parametrize("scope", ["organization", "cross_organization"])
 def test_a_wide_scope_keeps_its_two_persons_unless_told_otherwise(tmp_path: Path, scope: str) -> None:
     """Narrowing the kinds of a scope does not silently drop the second curator."""
@@ -258,6 +266,23 @@ def test_a_wrong_value_is_named_with_its_file_and_place_and_what_to_write(
         ),
         ("[session]\nauditor = 5\n", "session.auditor is a whole number; write a table: [session.curator]"),
         ("session = 5\n", "session is a whole number; write tables: [session.curator]"),
+        (PROVIDER + 'secret = "x"\n', 'unknown key "secret" in [provider[0]]; write "secret_env"'),
+        (
+            PROVIDER + 'roles = [{clam = "g", value = "x", role = "curator"}]\n',
+            'unknown key "clam" in [role]; write "claim"',
+        ),
+        (PROVIDER + 'people = [{subject = "1", accont = "x"}]\n', 'unknown key "accont" in [person]; write "account"'),
+        (PROVIDER + PROVIDER, "the provider acme is listed twice; keep one [[provider]] for it"),
+        (PROVIDER.replace("https", "http"), "the provider acme: issuer: "),
+        (PROVIDER.replace("com", "com/?a=b"), "the provider acme: issuer: it cannot have a query"),
+        (PROVIDER + 'secret_env = "A"\nsecret_file = "/a"\n', "the provider acme: give secret_env or secret_file"),
+        (PROVIDER + 'scopes = ["profile"]\n', 'the provider acme: scopes: "openid" is missing; add it'),
+        (PROVIDER + "create = true\n", "the provider acme: create needs roles"),
+        (
+            PROVIDER + 'people = [{subject = "1", account = "a"}, {subject = "1", account = "b"}]\n',
+            "the provider acme: people: a subject is listed twice",
+        ),
+        ("[sign_in]\npassword = false\n", "[sign_in] password = false needs a [[provider]]"),
     ],
 )
 def test_what_is_wrong_with_the_rules_of_sessions_is_named(tmp_path: Path, text: str, said: str) -> None:

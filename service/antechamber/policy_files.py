@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from antechamber.core.access.providers import NamedSubject, Provider, RoleRule, provider_problem
 from antechamber.core.access.workload import Issuer, Subject, key_problem
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
@@ -29,6 +30,7 @@ from antechamber.core.policy import (
     SessionPolicy,
     SessionRules,
     Sharing,
+    SignInPolicy,
     Witness,
 )
 from antechamber.core.policy_help import IDENTITY, explain_value
@@ -63,6 +65,8 @@ class PeopleFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `people.toml`."""
 
     session: SessionPolicy = field(default_factory=SessionPolicy)
+    sign_in: SignInPolicy = field(default_factory=SignInPolicy)
+    provider: list[Provider] = []
 
 
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,6 +113,11 @@ _UNKNOWN_SCOPE: Final = re.compile(
 
 _SUBJECT: Final = re.compile(r"producer\[[^\]]*\]\.subjects\[.*")
 """The path of a table inside a table of a producer."""
+_INSIDE: Final = (
+    (_SUBJECT, "subject"),
+    (re.compile(r"provider\[[^\]]*\]\.roles\[.*"), "role"),
+    (re.compile(r"provider\[[^\]]*\]\.people\[.*"), "person"),
+)
 _KEYS: Final = {
     "producer": Producer,
     "defaults": Rules,
@@ -118,6 +127,10 @@ _KEYS: Final = {
     "subject": Subject,
     "issuer": Issuer,
     "session": SessionPolicy,
+    "sign_in": SignInPolicy,
+    "provider": Provider,
+    "role": RoleRule,
+    "person": NamedSubject,
     "session.curator": SessionRules,
     "session.auditor": SessionRules,
     "session.operator": SessionRules,
@@ -162,6 +175,8 @@ def read_policy(folder: Path) -> Policy:
         oversight=scopes.oversight,
         log=log,
         session=people.session,
+        sign_in=people.sign_in,
+        providers=_index_providers(people),
         reveal=scopes.reveal,
         privacy=Privacy(
             off=_check_rules(privacy.off, detectors),
@@ -278,6 +293,23 @@ def _index_issuers(file: ProducersFile) -> dict[str, Issuer]:
     return issuers
 
 
+def _index_providers(file: PeopleFile) -> dict[str, Provider]:
+    """Return the providers by name, after their checks."""
+    providers: dict[str, Provider] = {}
+    for provider in file.provider:
+        if provider.name in providers:
+            message = f"people.toml: the provider {provider.name} is listed twice; keep one [[provider]] for it"
+            raise PolicyError(message)
+        if problem := provider_problem(provider):
+            message = f"people.toml: the provider {provider.name}: {problem}"
+            raise PolicyError(message)
+        providers[provider.name] = provider
+    if not providers and not file.sign_in.password:
+        message = "people.toml: [sign_in] password = false needs a [[provider]]; else only links of operators work"
+        raise PolicyError(message)
+    return providers
+
+
 def _issuer_problem(issuer: Issuer) -> str | None:
     if (issuer.keys_url is None) == (not issuer.keys):
         return "give either keys_url or keys"
@@ -340,7 +372,8 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
     if key in {"test", "tests"} and not path:
         renamed = "" if key == "test" else " and call it [[test]]"
         return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
-    path = _SUBJECT.sub("subject", path)
+    for inside, table in _INSIDE:
+        path = inside.sub(table, path)
     table = "producer" if ".producer" in path else path.split("[")[0].split(".")[0]
     sharing = form is ScopesFile and table == "producer"
     known = (Sharing if sharing else _KEYS.get(path) or _KEYS.get(table, form)).__struct_fields__

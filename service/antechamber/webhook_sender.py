@@ -1,4 +1,4 @@
-"""Sends webhooks and gets keys of issuers over HTTP: to a checked address only, without redirects or long waits."""
+"""Sends webhooks and talks with issuers over HTTP: to a checked address only, without redirects or long waits."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from antechamber.core.webhooks.target import TargetError, WebhookTarget, check_a
 T = TypeVar("T")
 
 TOTAL_SECONDS: Final = 15.0
-"""Seconds of one attempt, from the look-up of the name to the end of the head of the answer."""
+"""Seconds of one attempt, unless another time is given."""
 CONNECT_SECONDS: Final = 5.0
 """Seconds for the look-up of the name, and again for the connection with its TLS handshake."""
 BODY_SECONDS: Final = 1.0
@@ -32,17 +32,25 @@ _CHUNK: Final = 4_096
 class HttpSender:
     """Implements core.ports.webhooks.Sender; `context` replaces the system's trusted certificates.
 
+    `seconds` is the time for one attempt, from the look-up of the name to the end of the answer; by default
+    `TOTAL_SECONDS`.
+
     Each attempt looks the name up, checks every address that it has, and connects to one of exactly these. Name and
     certificate are checked against the URL. Settings for proxies in the environment are not used.
     """
 
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None, seconds: float | None = None) -> None:
         self._context = context
+        self._seconds_given = seconds
+
+    @property
+    def _seconds(self) -> float:
+        return TOTAL_SECONDS if self._seconds_given is None else self._seconds_given
 
     async def send(self, url: str, message: Message, *, allow_private: bool) -> Answer:
         """Post a message and return the result; no failure of the receiver or the network raises an error."""
         try:
-            async with asyncio.timeout(TOTAL_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 return await self._send(read_target(url, allow_private=allow_private), message, allow_private)
         except TargetError as error:
             return Answer(None, str(error))
@@ -66,12 +74,11 @@ class HttpSender:
             raise FetchError(message)
         return body
 
-    async def post(self, url: str, content: bytes, *, allow_private: bool) -> tuple[int, bytes]:
-        """Post a text and return status and body of the answer, of which at most 64 KiB are read.
+    async def post(self, url: str, message: Message, *, allow_private: bool) -> tuple[int, bytes]:
+        """Post a message and return status and body of the answer, which has at most 64 KiB.
 
         Raises FetchError.
         """
-        message = Message(body=content, headers={"content-type": "text/plain; charset=utf-8"})
         return await self._ask(url, lambda target: _request(target, message), allow_private)
 
     async def _ask(
@@ -80,12 +87,12 @@ class HttpSender:
         request: Callable[[WebhookTarget], bytes],
         allow_private: bool,  # noqa: FBT001 -- private
     ) -> tuple[int, bytes]:
-        """Return status and body of an answer.
+        """Send a request and return status and body of the answer.
 
         Raises FetchError.
         """
         try:
-            async with asyncio.timeout(TOTAL_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 target = read_target(url, allow_private=allow_private)
                 answer = await self._talk(target, request(target), _read_body, allow_private)
         except TargetError as error:

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from antechamber.core.access.providers import NamedSubject, Provider, RoleRule
 from antechamber.core.access.workload import Issuer, Subject
-from antechamber.core.policy import Case, Guideline, Limits, Producer, Rules, SessionRules
+from antechamber.core.policy import Case, Guideline, Limits, Producer, Rules, SessionRules, SignInPolicy
 from antechamber.core.policy_help import WANTED, explain_value
 
 
@@ -17,6 +18,10 @@ from antechamber.core.policy_help import WANTED, explain_value
         ("issuer[]", Issuer),
         ("producer[].subjects[]", Subject),
         ("session.curator", SessionRules),
+        ("sign_in", SignInPolicy),
+        ("provider[]", Provider),
+        ("provider[].roles[]", RoleRule),
+        ("provider[].people[]", NamedSubject),
         ("producer[]", Producer),
         ("defaults", Rules),
         ("limits", Limits),

@@ -10,6 +10,7 @@ from antechamber.flows.access import AccessFlows
 from antechamber.flows.accounts import Accounts
 from antechamber.flows.last_use import LastUse
 from antechamber.flows.passwords import AccountPasswords
+from antechamber.flows.providers.sign_in import ProviderSignIn
 from antechamber.flows.public_address import PublicAddress
 from antechamber.flows.sessions import Sessions
 from antechamber.flows.sign_in import SignIn
@@ -17,6 +18,7 @@ from antechamber.flows.token_check import TokenCheck
 from antechamber.flows.tokens import Tokens
 from antechamber.flows.workload.issuer_keys import IssuerKeys
 from antechamber.flows.workload.tokens import WorkloadTokens
+from antechamber.provider_client import ProviderHttp, provider_setup_problem
 from antechamber.webhook_sender import HttpSender
 from antechamber.workload_verifier import verify
 
@@ -45,6 +47,18 @@ def connect_access(
     last_use = LastUse(store)
     sessions = Sessions(store, clock, randomness, secret, last_use, check)
     sessions.follow(policy)
+    providers = ProviderSignIn(
+        store,
+        clock,
+        randomness,
+        secret,
+        sessions,
+        check=check,
+        policy=policy,
+        client=ProviderHttp(),
+        verify=verify,
+        setup_problem=provider_setup_problem,
+    )
     keys, token_check = IssuerKeys(policy, fetch, clock), TokenCheck(store, clock, last_use)
     token_check.accept(WorkloadTokens(policy, keys, verify, clock).bearer)
     return AccessFlows(
@@ -54,6 +68,7 @@ def connect_access(
         passwords=AccountPasswords(store, clock, randomness, sessions.forget),
         sign_in=SignIn(store, clock, randomness, secret, sessions, check),
         sessions=sessions,
+        providers=providers,
         last_use=last_use,
         address=PublicAddress(store),
         issuer_keys=keys,

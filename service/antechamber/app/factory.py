@@ -140,7 +140,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     desk, alarms = Desk(guarded, policies, now, os.urandom), AlarmLog(dashboard, AlarmEvents(store, now))
     snapshots = SnapshotFiles(settings.data, None if settings.database_url is None else heartbeat.process_id)
     delivery = connect_delivery(store, settings, policies, now, heartbeat.process_id, background)
-    own = store.meters, admission.meters, desk.meters, quarantine.meters, access.sign_in.meters, delivery.meters
+    own = store.meters, admission.meters, desk.meters, quarantine.meters, delivery.meters, *access.meters
     services = Services(
         admission=admission,
         sealer=KeySealer(guarded, policies, admission, now, os.urandom),
@@ -209,6 +209,7 @@ def _access(
     """Return the flows of access, which follow the policy in force; alarms about issuers are listed with the others."""
     access = connect_access(store, now, os.urandom, secret, checkpoints.check, lambda: policies.current.policy)
     background.add_alarms(access.issuer_keys.alarms)
+    background.add_alarms(access.providers.alarms)
     return access
 
 

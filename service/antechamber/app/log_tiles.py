@@ -6,6 +6,7 @@ from antechamber.background import Background
 from antechamber.checkpoint_signer import verify
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
+from antechamber.core.webhooks.message import Message
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_tiles import LogTiles
 from antechamber.flows.log_witnesses import LogWitnesses
@@ -17,7 +18,8 @@ def post(url: str, content: bytes, *, allow_private: bool) -> tuple[int, bytes]:
 
     Raises FetchError.
     """
-    return asyncio.run(HttpSender().post(url, content, allow_private=allow_private))
+    message = Message(body=content, headers={"content-type": "text/plain; charset=utf-8"})
+    return asyncio.run(HttpSender().post(url, message, allow_private=allow_private))
 
 
 def connect_tiles(store: Store, policies: PolicyReloader, now: Clock, background: Background) -> LogTiles:

@@ -8,6 +8,7 @@ from blake3 import blake3
 from msgspec import Meta, Struct, field, json, to_builtins
 
 from antechamber.core.access.callers import AccountRole
+from antechamber.core.access.providers import Provider
 from antechamber.core.access.sessions import MAX_ABSOLUTE_HOURS
 from antechamber.core.access.workload import Issuer, Subject
 from antechamber.core.admission.canonical import canonical
@@ -132,6 +133,13 @@ class SessionPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return rules[role]
 
 
+class SignInPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How people sign in beside the providers; one-time links of operators always work."""
+
+    password: bool = True
+    """Whether people may sign in by password."""
+
+
 class Sharing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What producers learn of the review of their proposals."""
 
@@ -220,6 +228,9 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     reveal: list[Person] = []
     """Persons who may reveal, redact and settle sealed events."""
     session: SessionPolicy = field(default_factory=SessionPolicy)
+    sign_in: SignInPolicy = field(default_factory=SignInPolicy)
+    providers: dict[str, Provider] = {}
+    """Providers at which people sign in, by name, in the order of the buttons."""
     guidelines: list[Guideline] = []
     sources: dict[str, str] = {}
     """Web addresses of sources by the beginning of the URIs that they replace; see `core.review.source_links`."""

@@ -53,7 +53,8 @@ REMEDIES: Final[dict[str, Remedy]] = {
     "background": Remedy(
         "Background work fails",
         "It is tried again with growing pauses, at most a minute. The log of the service has the traceback. Restart "
-        "the service if the alarm stays.",
+        "the service if the alarm stays. If it names an issuer or a provider, check what it says of the address, the "
+        "client secret or the extra oidc; passwords and links go on working.",
     ),
 }
 """One remedy for each source of alarms."""

@@ -2,9 +2,11 @@
 
 from msgspec import Struct
 
+from antechamber.core.metrics.meters import Meters
 from antechamber.flows.accounts import Accounts
 from antechamber.flows.last_use import LastUse
 from antechamber.flows.passwords import AccountPasswords
+from antechamber.flows.providers.sign_in import ProviderSignIn
 from antechamber.flows.public_address import PublicAddress
 from antechamber.flows.sessions import Sessions
 from antechamber.flows.sign_in import SignIn
@@ -22,6 +24,12 @@ class AccessFlows(Struct, frozen=True, kw_only=True):
     passwords: AccountPasswords
     sign_in: SignIn
     sessions: Sessions
+    providers: ProviderSignIn
     last_use: LastUse
     address: PublicAddress
     issuer_keys: IssuerKeys
+
+    @property
+    def meters(self) -> tuple[Meters, ...]:
+        """The counters of all ways to sign in."""
+        return self.sign_in.meters, self.providers.meters

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from antechamber.core.access.callers import Account, AccountRole
 from antechamber.core.access.proof import is_proven, prove
 from antechamber.core.access.secret_format import digest_secret, has_checksum, mint
-from antechamber.core.access.sessions import SHOWN, OpenSession, check_signed_in
+from antechamber.core.access.sessions import SHOWN, OpenSession, ProvenElsewhere, check_signed_in
 from antechamber.core.errors import ClosedError
 from antechamber.core.policy import Policy, SessionRules
 from antechamber.core.ports.clock import Clock, Randomness
@@ -66,12 +66,16 @@ class Sessions:
     def _rules(self, role: AccountRole) -> SessionRules:
         return self._policy().session.of(role)
 
-    def begin(self, user: UserRow, tx: Rows) -> SignedIn:
-        """Begin a session with a new id in a sign-in's transaction; an id that the browser sent is ignored."""
+    def begin(self, user: UserRow, tx: Rows, provider: ProvenElsewhere | None = None) -> SignedIn:
+        """Begin a session with a new id in a sign-in's transaction; an id that the browser sent is ignored.
+
+        `provider` is where the person signed in, if not here.
+        """
         secret = mint("session", self._randomness(24))
         digest, now = digest_secret(secret), self._clock()
-        tx.access.add_session(digest, user.id, now, prove(self._secret, "session", digest, user.id, now))
-        rules = self._rules(user.role)
+        proof = prove(self._secret, "session", digest, user.id, now)
+        tx.access.add_session(digest, user.id, now, proof, provider)
+        rules, confirmed_at = self._rules(user.role), now if provider is None else provider.confirmed_at
         account = Account(
             id=user.id,
             name=user.name,
@@ -79,7 +83,8 @@ class Sessions:
             role=user.role,
             session=digest,
             ends_at=now + rules.absolute_hours * 60 * _MINUTE,
-            confirmed_until=now + rules.confirm_minutes * _MINUTE,
+            provider=None if provider is None else provider.name,
+            confirmed_until=confirmed_at + rules.confirm_minutes * _MINUTE,
         )
         return SignedIn(secret, account)
 
@@ -167,6 +172,7 @@ class Sessions:
 
 
 def _account(row: SessionRow, digest: str, ends_at: int, rules: SessionRules) -> Account:
+    confirmed_at = row.created_at if row.confirmed_at is None else row.confirmed_at
     return Account(
         id=row.id,
         name=row.name,
@@ -177,14 +183,16 @@ def _account(row: SessionRow, digest: str, ends_at: int, rules: SessionRules) ->
         views=row.views,
         dense=row.dense == 1,
         ends_at=ends_at,
-        confirmed_until=(row.confirmed_at or row.created_at) + rules.confirm_minutes * _MINUTE,
+        provider=row.provider,
+        confirmed_until=confirmed_at + rules.confirm_minutes * _MINUTE,
     )
 
 
 def list_planted(store: Store, secret: bytes) -> list[str]:
-    """Return a message for each link and session that was not begun with this folder's secret."""
+    """Return a message for each link, session and identity that was not begun with this folder's secret."""
     with store.read() as tx:
-        links, sessions = tx.access.links(), tx.access.sessions()
+        links, sessions, identities = tx.access.links(), tx.access.sessions(), tx.access.identities()
     planted = [("link", link) for link in links if not is_proven(secret, "link", link)]
     planted += [("session", session) for session in sessions if not is_proven(secret, "session", session)]
+    planted += [("identity", identity) for identity in identities if not is_proven(secret, "identity", identity)]
     return [f"{kind} {row.digest[:SHOWN]} of {row.name} was not begun by this service" for kind, row in planted]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from antechamber.core.access.callers import COMMAND_LINE, Account, PasswordChange
-from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess, OpenSession
+from antechamber.core.access.callers import COMMAND_LINE, Account, AccountRole, PasswordChange
+from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess, OpenSession, ProvenElsewhere
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.leaf import account_members, of_access, of_password, token_members
 from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
@@ -81,6 +81,29 @@ class AccessQueries:
             self._sql.append_leaves([of_access("disable-user", now, "disabled", actor=actor, user=name)])
         return disabled
 
+    def identity(self, digest: str) -> BegunAccess | None:
+        row = self._sql.one("identity", digest=digest)
+        return msgspec.convert(row, BegunAccess) if row else None
+
+    def identities(self) -> list[BegunAccess]:
+        return msgspec.convert(self._sql.all("identities"), list[BegunAccess])
+
+    def add_identity(self, digest: str, user: int, now: int, proof: str) -> None:
+        self._sql.run("add_identity", digest=digest, user=user, created_at=now, proof=proof)
+
+    def set_role(self, user: UserRow, role: AccountRole, now: int, actor: str) -> None:
+        self._sql.run("set_role", user=user.id, role=role)
+        self._sql.run("add_role_change", user=user.id, previous=user.role, role=role, changed_at=now)
+        self._sql.append_leaves([of_access("change-role", now, role, actor=actor, user=user.name)])
+
+    def finish_sign_in(self, digest: str, now: int, before: int) -> bool:
+        self._sql.run("forget_sign_ins", before=before)
+        return self._sql.run("finish_sign_in", digest=digest, finished_at=now) > 0
+
+    def end_sessions_of(self, name: str, now: int) -> int:
+        self.hold_sessions()
+        return self._sql.run("end_sessions_of_user", name=name, ended_at=now)
+
     def set_password(self, change: PasswordChange) -> bool:
         self.hold_sessions()
         if not self._sql.run("set_password", user=change.user, password=change.password):
@@ -137,8 +160,12 @@ class AccessQueries:
     def set_choices(self, user: int, shortcuts: str | None, *, dense: bool) -> None:
         self._sql.run("set_choices", user=user, shortcuts=shortcuts, dense=int(dense))
 
-    def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
-        self._sql.run("add_session", digest=digest, user=user, now=now, proof=proof)
+    def add_session(
+        self, digest: str, user: int, now: int, proof: str = "", provider: ProvenElsewhere | None = None
+    ) -> None:
+        at = None if provider is None else provider.confirmed_at
+        name = None if provider is None else provider.name
+        self._sql.run("add_session", digest=digest, user=user, now=now, proof=proof, provider=name, confirmed_at=at)
 
     def session(self, digest: str) -> SessionRow | None:
         row = self._sql.one("session_user", digest=digest)

@@ -69,6 +69,7 @@ from antechamber.web import (
     operations,
     problems,
     proposing,
+    provider_login,
     quarantine,
     rehearsal,
     sealed_events,
@@ -217,6 +218,8 @@ def _handlers() -> list[Any]:
         mcp_endpoint.mcp,
         live.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
+        provider_login.begin_at_provider,
+        provider_login.finish_at_provider,
         # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
         Router("/", route_handlers=[*preferences.ROUTES]),
         Router("/", route_handlers=[proposing.show_form, proposing.propose]),

@@ -1,4 +1,4 @@
-"""Sensitive actions ask for the password again if the person has not proven for a while who it is.
+"""Sensitive actions ask again who it is if the person has not proven it for a while: by password or at the provider.
 
 Such are actions that reveal or destroy private text, or that change who may sign in. The form that was sent is kept in
 the page that asks, so that nothing that was typed is lost.
@@ -66,6 +66,7 @@ def _page(
         "action": request.scope["path"],
         "field": FIELD,
         "sent": [(name, value) for name, value in form.items() if name not in _OWN],
+        "provider": request.app.state.access.providers.provider_of(account),
         "has_password": request.app.state.access.passwords.is_set(account),
         "typed": typed_text(form),
         "minutes": policy.session.of(account.role).confirm_minutes,

@@ -24,6 +24,7 @@ _log: Final = logging.getLogger(__name__)
 MAX_FORM: Final = 16 * 1024
 HOMES: Final[dict[AccountRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/operations"}
 _WRONG: Final = "Name and password do not match an account."
+_NO_PASSWORDS: Final = "Sign-in by password is switched off here. Sign in at a provider, or with a link of an operator."
 _LINK_USED: Final = "This link was used already or is older than 15 minutes. Ask for a new one."
 
 
@@ -50,8 +51,7 @@ def show_login(request: AnyRequest) -> Template:
     """Show the sign-in form, or the one button of a sign-in link; or why no one can sign in now."""
     request.app.state.checkpoints.check()
     query = request.query_params
-    context = {"next": local(query.get("next")), "link": query.get("link"), "error": None}
-    return Template("login.html", context=context, headers=NO_STORE)
+    return login_page(request, 200, error=None, url=query.get("next"), link=query.get("link"))
 
 
 @post("/login", request_max_body_size=MAX_FORM)
@@ -61,16 +61,22 @@ async def login(
     """Sign in by link or by password; the response is the same for unknown names."""
     check_origin(request)
     form = await read_form(request)
+    url = form.get("next")
+    again = partial(login_page, request, url=url, name=form.get("name", ""))
     if form.get("link"):
         signed_in = await asyncio.to_thread(access.sign_in.consume_link, form["link"])
-        return _enter(request, signed_in, form) if signed_in else _again(form, _LINK_USED, 400)
+        return enter(request, signed_in, url) if signed_in else again(400, error=_LINK_USED)
+    if not access.providers.takes_passwords():
+        return again(403, error=_NO_PASSWORDS)
     verify = partial(passwords.verify, form.get("password", ""))
     try:
         sign_in = partial(access.sign_in.check_password, form.get("name", ""), _address(request), verify)
         signed_in = await passwords.signing_in(sign_in)
     except (TooManyAttemptsError, TooManySignInsError) as error:
-        return _again(form, str(error), status_of(error), {"retry-after": str(error.wait)})
-    return _enter(request, signed_in, form) if signed_in else _again(form, _WRONG, 401)
+        page = again(status_of(error), error=str(error))
+        page.headers["retry-after"] = str(error.wait)
+        return page
+    return enter(request, signed_in, url) if signed_in else again(401, error=_WRONG)
 
 
 def _address(request: AnyRequest) -> str:
@@ -94,14 +100,31 @@ def _warn_without_address(header: str) -> None:
     _log.warning("no client address in the header %s: failed sign-ins are counted by name only", header)
 
 
-def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str] | None = None) -> Template:
-    context = {"next": local(form.get("next")), "link": None, "error": error, "name": form.get("name", "")}
-    return Template("login.html", context=context, status_code=status, headers=NO_STORE | (headers or {}))
+def login_page(
+    request: AnyRequest, status: int, *, error: str | None, url: str | None, link: str | None = None, name: str = ""
+) -> Template:
+    """Return the sign-in page; `url` is the local page after the sign-in."""
+    query, providers = request.query_params, request.app.state.access.providers
+    left = query.get("left") if request.method == "GET" and error is None else None
+    offered = providers.offered()
+    context = {
+        "next": local(url),
+        "link": link,
+        "error": error,
+        "name": name,
+        "providers": offered,
+        "passwords": providers.takes_passwords(),
+        "confirmed": error is None and "confirmed" in query and isinstance(request.scope["user"], Account),
+        "left": next((provider.title for provider in offered if provider.name == left), None),
+        "leave": providers.sign_out_url(left, f"{request.app.state.settings.url}/login") if left else None,
+    }
+    return Template("login.html", context=context, status_code=status, headers=dict(NO_STORE))
 
 
-def _enter(request: AnyRequest, signed_in: SignedIn, form: dict[str, str]) -> Redirect:
-    url = local(form.get("next")) or home(signed_in.account)
-    return Redirect(url, status_code=303, cookies=[_cookie(request, signed_in.secret)], headers=NO_STORE)
+def enter(request: AnyRequest, signed_in: SignedIn, url: str | None) -> Redirect:
+    """Give the browser the cookie of a new session, and show a local page or the start page of the role."""
+    to = local(url) or home(signed_in.account)
+    return Redirect(to, status_code=303, cookies=[_cookie(request, signed_in.secret)], headers=NO_STORE)
 
 
 @post("/logout", request_max_body_size=MAX_FORM)
@@ -109,7 +132,9 @@ async def logout(request: AnyRequest, access: NamedDependency[AccessFlows]) -> R
     """End the session."""
     account = check_form(request, await read_form(request))
     await asyncio.to_thread(access.sessions.end, account)
-    return Redirect("/login", status_code=303, cookies=[_cookie(request, "", max_age=0)])
+    provider = access.providers.provider_of(account)
+    url = "/login" if provider is None else f"/login?left={provider.name}"
+    return Redirect(url, status_code=303, cookies=[_cookie(request, "", max_age=0)])
 
 
 def _cookie(request: AnyRequest, value: str, max_age: int | None = None) -> Cookie:

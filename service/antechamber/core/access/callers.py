@@ -42,6 +42,8 @@ class Account(Struct, frozen=True, kw_only=True):
     """Whether lists show one line for each row."""
     ends_at: int = 0
     """When the session ends even if it is in use, in microseconds since 1970 UTC."""
+    provider: str | None = None
+    """The provider at which the person signed in; None for a link or a password."""
     confirmed_until: int = 0
     """Until when the last check of who it is counts for sensitive actions, in microseconds since 1970 UTC."""
 

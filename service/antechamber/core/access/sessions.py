@@ -52,6 +52,14 @@ class OpenSession(Struct, frozen=True, kw_only=True):
         return self.digest[:SHOWN]
 
 
+class ProvenElsewhere(Struct, frozen=True, kw_only=True):
+    """The provider at which the person of a new session signed in."""
+
+    name: str
+    confirmed_at: int
+    """When the person proved there who it is, in microseconds since 1970 UTC; 0 if the provider does not say."""
+
+
 class EndedAccess(Struct, frozen=True, kw_only=True):
     """All access that ended with an abandoned log."""
 

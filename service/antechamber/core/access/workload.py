@@ -102,6 +102,11 @@ def is_workload_token(secret: str) -> bool:
     return len(secret) <= MAX_TOKEN and _FORM.fullmatch(secret) is not None
 
 
+def is_compact_token(text: str) -> bool:
+    """Return whether a text of any length has the form of a signed JSON Web Token."""
+    return _FORM.fullmatch(text) is not None
+
+
 def read_unverified(token: str) -> Unverified | None:
     """Return what a token says of issuer, algorithm and key; None if it does not say all of them."""
     head, body, _ = token.split(".")

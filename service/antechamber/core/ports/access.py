@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from antechamber.core.access.callers import COMMAND_LINE, Account, PasswordChange
-from antechamber.core.access.sessions import BegunAccess, EndedAccess, OpenSession
+from antechamber.core.access.callers import COMMAND_LINE, Account, AccountRole, PasswordChange
+from antechamber.core.access.sessions import BegunAccess, EndedAccess, OpenSession, ProvenElsewhere
 from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 
 
@@ -38,6 +38,27 @@ class AccessRows(Protocol):
     def disable_user(self, name: str, now: int, actor: str = COMMAND_LINE) -> bool:
         """Disable an account and end its sessions; return False if there is no enabled account of this name."""
 
+    def identity(self, digest: str) -> BegunAccess | None:
+        """Return the account of a subject of a provider by the digest of issuer and subject, with its proof."""
+
+    def identities(self) -> list[BegunAccess]:
+        """Return the accounts of all such subjects."""
+
+    def add_identity(self, digest: str, user: int, now: int, proof: str) -> None:
+        """Bind a subject to an account, for ever."""
+
+    def set_role(self, user: UserRow, role: AccountRole, now: int, actor: str) -> None:
+        """Change an account's role to another one; the leaf names the actor. The caller holds the sessions."""
+
+    def finish_sign_in(self, digest: str, now: int, before: int) -> bool:
+        """Store that a sign-in at a provider ended; return False if it had ended already.
+
+        Sign-ins that ended before a time are forgotten.
+        """
+
+    def end_sessions_of(self, name: str, now: int) -> int:
+        """End all sessions of an account; return how many."""
+
     def set_password(self, change: PasswordChange) -> bool:
         """Set a password, end the account's other sessions and its links; return False if there is no such account."""
 
@@ -68,8 +89,10 @@ class AccessRows(Protocol):
     def set_choices(self, user: int, shortcuts: str | None, *, dense: bool) -> None:
         """Store an account's keyboard shortcuts, and whether its lists are dense."""
 
-    def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
-        """Begin a session."""
+    def add_session(
+        self, digest: str, user: int, now: int, proof: str = "", provider: ProvenElsewhere | None = None
+    ) -> None:
+        """Begin a session; `provider` is where the person signed in, if not here."""
 
     def session(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended."""

@@ -56,5 +56,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     created_at: int
     seen_at: int
     confirmed_at: int | None
-    """When the person last proved again who it is; None if that was the sign-in."""
+    """When the person last proved again who it is; None if that was the sign-in, 0 if it is not known."""
+    provider: str | None
+    """The provider at which the person signed in; None for a link or a password."""
     proof: str

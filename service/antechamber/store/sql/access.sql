@@ -50,6 +50,31 @@ WHERE used_at IS NULL AND "user" = (SELECT id FROM users WHERE name = :name)
 INSERT INTO password_changes (password_change_id, "user", password_digest, actor, role, changed_at)
 SELECT :password_change_id, id, :password_digest, :actor, :role, :changed_at FROM users WHERE name = :user
 
+-- name: identity
+SELECT i.digest, i."user", u.name, u.role, i.created_at AS at, i.proof
+FROM identities AS i JOIN users AS u ON u.id = i."user"
+WHERE i.digest = :digest
+
+-- name: identities
+SELECT i.digest, i."user", u.name, u.role, i.created_at AS at, i.proof
+FROM identities AS i JOIN users AS u ON u.id = i."user"
+ORDER BY i.digest
+
+-- name: add_identity
+INSERT INTO identities (digest, "user", created_at, proof) VALUES (:digest, :user, :created_at, :proof)
+
+-- name: set_role
+UPDATE users SET role = :role WHERE id = :user
+
+-- name: add_role_change
+INSERT INTO role_changes ("user", previous, role, changed_at) VALUES (:user, :previous, :role, :changed_at)
+
+-- name: finish_sign_in
+INSERT INTO finished_sign_ins (digest, finished_at) VALUES (:digest, :finished_at) ON CONFLICT (digest) DO NOTHING
+
+-- name: forget_sign_ins
+DELETE FROM finished_sign_ins WHERE finished_at < :before
+
 -- name: set_views
 UPDATE users SET views = :views WHERE id = :user
 
@@ -85,7 +110,8 @@ WHERE l.digest = :digest AND l.used_at IS NULL AND l.expires_at > :now AND u.dis
 UPDATE links SET used_at = :now WHERE digest = :digest AND used_at IS NULL AND expires_at > :now
 
 -- name: add_session
-INSERT INTO sessions (digest, "user", created_at, seen_at, proof) VALUES (:digest, :user, :now, :now, :proof)
+INSERT INTO sessions (digest, "user", created_at, seen_at, confirmed_at, provider, proof)
+VALUES (:digest, :user, :now, :now, :confirmed_at, :provider, :proof)
 
 -- name: sessions
 SELECT s.digest, s."user", u.name, u.role, s.created_at AS at, s.proof
@@ -102,7 +128,8 @@ ORDER BY s.digest
 UPDATE sessions SET ended_at = :now, logged = CASE WHEN created_at > :begun_after THEN 1 ELSE 0 END WHERE ended_at IS NULL
 
 -- name: session_user
-SELECT u.id, u.name, u.person, u.role, u.shortcuts, u.views, u.dense, s.created_at, s.seen_at, s.confirmed_at, s.proof
+SELECT u.id, u.name, u.person, u.role, u.shortcuts, u.views, u.dense, s.created_at, s.seen_at, s.confirmed_at, s.provider,
+    s.proof
 FROM sessions AS s
 JOIN users AS u ON u.id = s."user"
 WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL

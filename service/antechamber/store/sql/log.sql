@@ -65,7 +65,14 @@ SELECT token_id AS subject, 'issue-token' AS action, 'issued' AS became, created
 UNION ALL
 SELECT token_id, 'revoke-token', 'revoked', revoked_at FROM tokens WHERE revoked_at IS NOT NULL
 UNION ALL
-SELECT name, 'add-user', role, created_at FROM users
+SELECT u.name, 'add-user',
+    coalesce((SELECT c.previous FROM role_changes AS c WHERE c."user" = u.id ORDER BY c.id LIMIT 1), u.role), u.created_at
+FROM users AS u
+UNION ALL
+SELECT u.name, 'change-role',
+    CASE WHEN c.id = (SELECT max(l.id) FROM role_changes AS l WHERE l."user" = u.id) THEN u.role ELSE c.role END,
+    c.changed_at
+FROM role_changes AS c JOIN users AS u ON u.id = c."user"
 UNION ALL
 SELECT name, 'disable-user', 'disabled', disabled_at FROM users WHERE disabled_at IS NOT NULL
 UNION ALL
