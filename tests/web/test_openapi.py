@@ -218,6 +218,13 @@ def test_retry_after_is_documented_where_it_is_sent(served: dict[str, Any]) -> N
             assert "Retry-After" in operation["responses"][status]["headers"], (path, method, status)
 
 
+def test_every_read_documents_a_store_that_cannot_answer(served: dict[str, Any]) -> None:
+    """Tokens are looked up in the store, so 503 can be the answer to each read."""
+    reads = {path: row["get"]["responses"] for path, row in served["paths"].items() if "get" in row}
+    assert len(reads) > 8
+    assert [path for path, answers in reads.items() if "503" not in answers] == []
+
+
 def test_location_is_documented_where_it_is_sent(served: dict[str, Any]) -> None:
     """The answer to a new submission documents its Location."""
     assert "Location" in served["paths"]["/v1/submissions"]["post"]["responses"]["201"]["headers"]

@@ -12,7 +12,7 @@ import msgspec
 from mcp.types import CallToolResult, Tool
 from msgspec import Struct
 
-from antechamber.core.contract import Holder, MemoryPage, NoteItem, Reason, Receipt
+from antechamber.core.contract import Holder, MemoryItem, MemoryPage, NoteItem, Reason, Receipt, ReviewStatus
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.mcp_tools import (
     AnswerQuestion,
@@ -271,11 +271,18 @@ async def _status(submits: Submitting, arguments: SubmissionStatus) -> CallToolR
         return _failure(
             ToolFailure(code="not-found", message="no submission of yours has this id", argument="submission_id")
         )
-    review = status.review
-    became = "it made no proposal" if review is None else f"its proposal is {review.state}"
     question = open_question_of(status)
     asks = f' A curator asks: "{question.text}" Answer with answer_question.' if question else ""
-    return _success(f"{status.disposition}; {became}.{asks}", status)
+    return _success(f"{status.disposition}; {_became(status.review)}.{asks}", status)
+
+
+def _became(review: ReviewStatus | None) -> str:
+    """Return what became of a proposal, and why; many clients show the model the text of a result alone."""
+    if review is None:
+        return "it made no proposal"
+    why = ": ".join(filter(None, (review.reason_code, review.reason_text and f'"{review.reason_text}"')))
+    memory = f", as memory_id {review.memory_id}" if review.memory_id else ""
+    return f"its proposal is {review.state}{memory}" + (f" ({why})" if why else "")
 
 
 async def _answer(submits: Submitting, arguments: AnswerQuestion) -> CallToolResult:
@@ -302,8 +309,17 @@ async def _scopes(submits: Submitting, _: MemoryScopes) -> CallToolResult:
 
 async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResult:
     page = await submits.search(arguments)
-    lines = [f"- {item.content}" for item in page.items]
+    lines = [_listed(item) for item in page.items]
     return _success("\n".join(lines) or "Nothing is remembered there that answers this.", page)
+
+
+def _listed(item: MemoryItem) -> str:
+    """Return a memory as an item of a list, with the id that `derived_from` takes.
+
+    Further lines are indented, so that no line of a text looks like an item.
+    """
+    content = "\n  ".join(item.content.splitlines())
+    return f"- {content}\n  ({item.kind}, {item.submission_scope}:{item.scope_id}, memory_id {item.memory_id})"
 
 
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {

@@ -219,7 +219,7 @@ def _token() -> dict[str, Any]:
                 "operationId": "whoseToken",
                 "summary": "Say whose token this is, and what it may do",
                 "responses": {"200": {"description": "Its holder", "content": json_body(ref("Holder"))}}
-                | problems(("unauthorized",)),
+                | problems(("unauthorized", "busy", "unavailable")),
             }
         }
     }
@@ -250,7 +250,7 @@ def _memories() -> dict[str, Any]:
             "200": {"description": "The memory", "content": json_body(ref("MemoryDetail"))},
             "404": plain_problem("Nothing by that name in a scope that may be read"),
         }
-        | problems(("unauthorized",)),
+        | problems(("unauthorized", "busy", "unavailable")),
     }
     return {
         "/v1/memories": {"get": read} | _write_refusals("Memories"),
