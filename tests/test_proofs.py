@@ -1,5 +1,6 @@
 """The proofs detect deliberate losses and too few attempts; `scripts/prove all --quick` runs them."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from lib.processes import SCOPE
 from proofs import operate
 from proofs.operate_site import BrokenError, demand
 from proofs.operate_work import Work
-from support import PRODUCERS, URL, Service, running, write_policies
+from support import PRODUCERS, Service, running, write_policies
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -106,14 +107,15 @@ def test_all_proofs_go_on_after_one_that_fails_and_the_table_names_it() -> None:
 
 
 class Door:
-    """Gives the journey of an operator a service in this process instead of one behind nginx."""
+    """The way of an operator's agents to a service in this process, instead of nginx."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def client(self, token: str) -> TestClient[Any]:
-        """Return the client of an agent."""
-        return TestClient(self._service.app, base_url=URL, headers={"authorization": f"Bearer {token}"})
+    def client(self, token: str) -> contextlib.AbstractContextManager[TestClient[Any]]:
+        """Return the client of an agent; the service goes on when it is closed."""
+        self._service.client.headers["authorization"] = f"Bearer {token}"
+        return contextlib.nullcontext(self._service.client)
 
 
 def test_the_journey_of_an_operator_notices_a_lost_answer_and_a_lost_memory(tmp_path: Path) -> None:
