@@ -1,4 +1,4 @@
-"""The work that goes on while an operator does theirs: agents submit, and a curator decides, all through nginx."""
+"""The work of agents and a curator during the journey of an operator: all of their requests go through nginx."""
 
 import html
 import json
@@ -29,7 +29,7 @@ def text_of(key: str) -> str:
 
 
 class Work:
-    """What agents and a curator were told, through all services that ran one after another."""
+    """The answers that agents and a curator got from all services that ran one after another."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
