@@ -24,9 +24,11 @@ from litestar.routes import ASGIRoute, BaseRoute
 from litestar.testing import TestClient
 from stdnum.iso7064 import mod_97_10
 
+from antechamber.app import clock
 from antechamber.app.factory import create_app
 from antechamber.core.outgoing import hash_event
 from antechamber.core.privacy import Finding, Gate
+from antechamber.core.retention import RetentionRun
 from antechamber.detector_files import read_detectors
 from antechamber.flows import queue_sorter
 from antechamber.resources import folder
@@ -377,6 +379,13 @@ class Desk:
     def post(self, path: str, fields: dict[str, str]) -> httpx.Response:
         """Send a form."""
         return self.browser.post(path, data=fields, follow_redirects=False)
+
+
+def run_retention(service: Service, age: int = 0) -> None:
+    """Record a run of retention that removed nothing; `age` is in microseconds."""
+    at = clock() - age
+    run = RetentionRun(retention_id="r-1", archive="0" * 64, size=0, items=0, policy_digest="p", begun_at=at)
+    service.state.desk._store.promote(lambda tx: tx.retention.add_run(run)).result()
 
 
 def without_indents(markup: str) -> str:

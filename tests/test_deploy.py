@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from antechamber.app.backups import create_backup
 from antechamber.cli.service import serve
 from antechamber.core.metrics.definitions import METRICS
-from support import Service, event, running, write_policies
+from support import Service, event, run_retention, running, write_policies
 
 DEPLOY: Final = Path(__file__).parent.parent / "scripts" / "deploy"
 RECORDED: Final = {
@@ -29,7 +29,8 @@ _NAME: Final = re.compile(r"antechamber[_:][a-z0-9_:]+")
 def exposed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The samples of a running service after some work, each with the names of its labels."""
     place = tmp_path_factory.mktemp("deploy")
-    with running(place / "data", write_policies(place / "policies")) as service:
+    policies = write_policies(place / "policies", scopes="[defaults]\nkeep_rejected_days = 30\n")
+    with running(place / "data", policies) as service:
         _work(service)
         text = service.client.get("/metrics", headers=service.bearer("prometheus", "auditor")).text
     found: dict[str, set[str]] = {}
@@ -43,6 +44,7 @@ def _work(service: Service) -> None:
     for _ in range(2):
         service.submit(event(idempotency_key="twice"))
     service.submit(event("The token is gh" + "p_" + "a1B2c3D4e5F6" * 3))
+    run_retention(service)
     backup = service.data.parent / "backup.tar"
     create_backup(service.location, backup, keys=True, passphrase=None, keep=None, progress=lambda _done, _total: None)
 

@@ -1,5 +1,6 @@
 """The proofs detect deliberate losses and too few attempts; `scripts/prove all --quick` runs them."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -8,10 +9,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from litestar.testing import TestClient
 
 from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, node_hash
-from proofs import failover
+from lib.processes import SCOPE
+from proofs import failover, operate
 from proofs.failover_load import branches
+from proofs.operate_site import BrokenError, demand
+from proofs.operate_work import Work
+from support import PRODUCERS, Service, running, write_policies
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -22,7 +28,7 @@ ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `scripts/prove` as a separate process."""
     command = [sys.executable, "-m", "proofs", *arguments]
-    there = os.environ | {"PYTHONPATH": str(SCRIPTS)}
+    there = os.environ | {"PYTHONPATH": os.pathsep.join([str(SCRIPTS), str(Path(__file__).parent)])}
     return subprocess.run(command, env=there, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603 -- our own program
 
 
@@ -141,3 +147,49 @@ def test_all_proofs_go_on_after_one_that_fails_and_the_table_names_it() -> None:
     assert table == [["races", "sqlite", "FAILED"], ["races", "postgres", "FAILED"], ["tamper", "sqlite", "ok"]]
     assert "2 of 3 proofs failed." in done.stderr
     assert done.returncode == 1
+
+
+class Door:
+    """The way of an operator's agents to a service in this process, instead of nginx."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def client(self, token: str) -> contextlib.AbstractContextManager[TestClient[Any]]:
+        """Return the client of an agent; the service goes on when it is closed."""
+        self._service.client.headers["authorization"] = f"Bearer {token}"
+        return contextlib.nullcontext(self._service.client)
+
+
+def test_the_journey_of_an_operator_notices_a_lost_answer_and_a_lost_memory(tmp_path: Path) -> None:
+    """What was acknowledged is looked for: all of it is found, then one answer and one memory are missing."""
+    policies = write_policies(tmp_path / "policies", PRODUCERS.replace("release-bot", "bench").replace("apollo", SCOPE))
+    work = Work()
+    with running(tmp_path / "data", policies) as service:
+        door: Any = Door(service)
+        token = service.token("worker:bench")
+        work.submit(door, token, "event", 6)
+        work.decide(service.sign_in("bob").browser, 3)
+        assert len(work.ledger.receipts) == 6
+        work.check(door, token, frozenset(work.ledger.receipts))
+        work.approved.add("A text that no one proposed.")
+        with pytest.raises(BrokenError, match="2 memories instead of 3"):
+            work.check(door, token, frozenset(work.ledger.receipts))
+        work.ledger.receipts["never-sent"] = b"{}"
+        with pytest.raises(BrokenError, match="never-sent is missing: 404"):
+            work.check(door, token, frozenset({"never-sent"}))
+
+
+def test_the_journey_of_an_operator_ends_at_the_step_that_broke(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The step is named with its reason, and no later step is taken."""
+
+    def broken(_journey: operate.Journey) -> None:
+        demand(condition=False, message="the backup is empty")
+
+    steps = {"begin": lambda _: None, "back up": broken, "restore": lambda _: pytest.fail("it went on")}
+    monkeypatch.setattr(operate, "STEPS", steps)
+    numbers = operate.prove("sqlite", 1, sabotage=False)
+    assert (list(numbers["steps"]), numbers["broken"]) == (["begin", "back up"], "back up: the backup is empty")
+    assert "back up  BROKEN" in capsys.readouterr().err

@@ -1,34 +1,24 @@
 """The configurations for nginx and Caddy, each run by the real program in front of a real service."""
 
-import contextlib
 import re
-import shutil
-import socket
-import ssl
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import httpx
 import msgspec
 import pytest
 
 from certificate import make_certificate
-from support import HANG_SECONDS, antechamber, event, free_port, serving, until, write_policies
-
-DEPLOY: Final = Path(__file__).resolve().parent.parent / "scripts" / "deploy"
-NAME: Final = "antechamber.example"
-ORIGIN: Final = f"https://{NAME}"
-PROXIES: Final = {"nginx": "nginx.conf", "caddy": "Caddyfile"}
+from lib.proxies import NAME, ORIGIN, SITES, NamedClient, proxying
+from support import HANG_SECONDS, antechamber, event, serving, until, write_policies
 
 
 class Front(NamedTuple):
     """A service behind a proxy."""
 
     url: str
-    trust: ssl.SSLContext
+    certificate: Path
     token: str
     link: str
     access_log: Path
@@ -37,63 +27,10 @@ class Front(NamedTuple):
 
     def client(self, **headers: str) -> httpx.Client:
         """Return a client that checks the proxy's certificate for its name."""
-        return _NamedClient(
-            base_url=self.url, verify=self.trust, headers={"host": NAME, **headers}, timeout=HANG_SECONDS
-        )
+        return NamedClient(self.url, self.certificate, HANG_SECONDS, **headers)
 
 
-class _NamedClient(httpx.Client):
-    """A client whose TLS handshakes name the site, because no name service knows it."""
-
-    def build_request(self, *arguments: Any, **options: Any) -> httpx.Request:
-        """Build a request with the name of the site for TLS."""
-        options["extensions"] = (options.get("extensions") or {}) | {"sni_hostname": NAME}
-        return super().build_request(*arguments, **options)
-
-
-def _program(name: str) -> str:
-    """Return the path of a proxy; without it the tests fail instead of being skipped."""
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin") or str(Path(sys.executable).parent / name)
-    assert Path(found).exists(), f"these tests need {name}; scripts/test fetches it where it can"
-    return found
-
-
-@contextlib.contextmanager
-def _proxying(name: str, folder: Path, service: str) -> Iterator[str]:
-    """Run a proxy with the shipped configuration, in which only places and ports are replaced; yield its address."""
-    port, text = free_port(), (DEPLOY / PROXIES[name]).read_text(encoding="utf-8")
-    text = text.replace("127.0.0.1:8080", service.removeprefix("http://")).replace("/etc/ssl/antechamber", str(folder))
-    text = re.sub(r"/var/log/\w+/antechamber.log", str(folder / "access.log"), text)
-    if name == "nginx":
-        text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
-        places = "".join(
-            f"{one}_temp_path {folder}/{one};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        text = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ {places}\n{text} }}"
-        command = [_program(name), "-p", str(folder), "-c", str(folder / "proxy.conf")]
-    else:
-        own = "admin off\n\tgrace_period 2s\n\tauto_https disable_redirects"
-        own = f"{own}\n\thttps_port {port}\n\tstorage file_system {folder}"
-        text = f"{{\n\t{own}\n}}\n" + text.replace(f"\n{NAME} {{", f"\n{NAME} {{\n\tbind 127.0.0.1")
-        command = [_program(name), "run", "--adapter", "caddyfile", "--config", str(folder / "proxy.conf")]
-    (folder / "proxy.conf").write_text(text, encoding="utf-8")
-    with (folder / "proxy.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 -- the program under test
-        try:
-            until(lambda: process.poll() is not None or _listens(port), "the proxy listens")
-            assert process.poll() is None, (folder / "proxy.log").read_text()
-            yield f"https://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(HANG_SECONDS)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.fixture(scope="module", params=list(PROXIES))
+@pytest.fixture(scope="module", params=list(SITES))
 def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     """A service behind each proxy, with a producer's token and a curator's link."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -103,12 +40,11 @@ def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     log = folder / "service.log"
     with (
         serving(data, policies, options=behind, log_file=log) as (url, _process),
-        _proxying(request.param, folder, url) as address,
+        proxying(request.param, folder, url) as address,
     ):
         token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
         link = antechamber("user", "add", "cora", "--role", "curator", "--data", str(data)).stdout.strip()
-        trust = certificate.trusting()
-        yield Front(address, trust, token, link.removeprefix(ORIGIN), folder / "access.log", log)
+        yield Front(address, certificate.public, token, link.removeprefix(ORIGIN), folder / "access.log", log)
 
 
 def test_an_agent_submits_over_tls_and_replays(front: Front) -> None:

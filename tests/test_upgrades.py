@@ -18,7 +18,7 @@ from antechamber.store.errors import StoreError
 from antechamber.store.postgres import schema as postgres_schema
 from antechamber.store.postgres.schema import make_roles, migrate
 from antechamber.store.postgres.store import PostgresStore
-from lib.schema_fixture import FOLDER, Released
+from lib.released import FOLDER, Released
 from support import Databases, Service, database, event, running, where, write_policies
 
 RELEASED = sorted(folder.name for folder in FOLDER.iterdir())

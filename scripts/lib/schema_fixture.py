@@ -34,9 +34,9 @@ from antechamber.app.webhooks import opened_webhooks
 from antechamber.settings import DATABASE, Location
 from antechamber.store.statements import migrations
 from lib.processes import postgres, postgres_programs
+from lib.released import FOLDER
 from support import PRODUCERS, Service, event, write_policies
 
-FOLDER: Final = Path(__file__).parents[2] / "tests" / "schemas"
 ENGINES: Final = ("sqlite", "postgres")
 BEGUN: Final = 1_795_000_000_000_000
 """The time of the first step, in microseconds since 1970 UTC."""
@@ -51,30 +51,6 @@ TEXTS: Final = {
     "undone": "The dashboard shows the last week.",
     "erased": "The first tester was on holiday.",
 }
-
-
-class Released:
-    """The files of one released version on one engine."""
-
-    def __init__(self, version: str, engine: str) -> None:
-        self._folder = FOLDER / version / engine
-
-    def database(self) -> bytes:
-        """Return the SQLite file, or the SQL that makes the PostgreSQL schema with its rows."""
-        return gzip.decompress((self._folder / "database.gz").read_bytes())
-
-    def unpack_keys(self, data: Path) -> None:
-        """Write the keys and the last checkpoint into a new data folder."""
-        data.mkdir(mode=0o700)
-        for name, text in json.loads((self._folder / "keys.json").read_text()).items():
-            file = data / name
-            file.touch(mode=0o600)
-            file.write_bytes(base64.b64decode(text))
-
-    def expected(self) -> dict[str, Any]:
-        """Return what the version answered: bodies with answers, memories, checkpoint, key, and its schema steps."""
-        found: dict[str, Any] = json.loads((self._folder / "expected.json").read_text())
-        return found
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import click
 
 from lib.processes import end
-from proofs import backup, closing, crash, failover, guard, histories, ledger, mirror, races, tamper
+from proofs import backup, closing, crash, failover, guard, histories, ledger, mirror, operate, races, tamper
 
 PROOFS: Final[dict[str, ModuleType]] = {
     "crash": crash,
@@ -23,6 +23,7 @@ PROOFS: Final[dict[str, ModuleType]] = {
     "tamper": tamper,
     "backup": backup,
     "failover": failover,
+    "operate": operate,
 }
 ENGINES: Final = ("sqlite", "postgres")
 QUICK_SECONDS: Final = 600
@@ -84,7 +85,7 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
 
 
 @click.command(help=f"{__doc__} A failure does not end the run; status 1 says that one failed.", short_help=__doc__)
-@click.option("--quick", is_flag=True, help="each in its quick form; about fifteen minutes in all")
+@click.option("--quick", is_flag=True, help="each in its quick form; about twenty minutes in all")
 @click.option("--engine", type=click.Choice(ENGINES), help="only the proofs that know this engine, on it")
 @click.option("--only", type=click.Choice(list(PROOFS)), multiple=True, help="one proof; may be given several times")
 @click.option(

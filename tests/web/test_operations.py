@@ -19,7 +19,18 @@ from antechamber.flows.replication import UnsafeServerError
 from antechamber.flows.store_state import LAST_BACKUP
 from antechamber.settings import Location, Settings
 from antechamber.snapshot_files import SnapshotFiles
-from support import PRODUCERS, Databases, Service, database, event, running, until, without_indents, write_policies
+from support import (
+    PRODUCERS,
+    Databases,
+    Service,
+    database,
+    event,
+    run_retention,
+    running,
+    until,
+    without_indents,
+    write_policies,
+)
 
 HOUR = 3_600_000_000
 
@@ -45,6 +56,32 @@ def test_a_new_service_has_no_alarm_and_no_backup(service: Service) -> None:
     for command in ("backup create FILE", "webhook add URL"):
         assert f"antechamber {command}" in page
     assert 'role="alert"' not in page
+
+
+def test_the_windows_of_retention_and_its_last_run_are_shown(service: Service, policies: Path) -> None:
+    """Without windows all texts are kept and there is no figure; with some, the page shows them and the last run."""
+    auditor = service.bearer("prometheus", "auditor")
+    name = "antechamber_retention_age_seconds "
+    assert "The policy keeps all texts" in shown(service)
+    run_retention(service, HOUR)
+    assert f"\n{name}" not in service.client.get("/metrics", headers=auditor).text
+    write_policies(policies, PRODUCERS, scopes="[defaults]\nkeep_rejected_days = 30\nkeep_ended_days = 1\n")
+    service.state.dashboard._policies.refresh()
+    page = shown(service)
+    assert "<td>project</td><td>30 days</td><td>kept</td><td>1 day</td>" in page
+    assert re.search(r"It ran last\s+\S[^<.]*ago\.", page)
+    age = re.search(rf"\n{name}([\d.e+]+)", service.client.get("/metrics", headers=auditor).text)
+    assert age is not None
+    assert 3600 <= float(age[1]) < 7200
+
+
+def test_retention_that_never_ran_is_named(service: Service, policies: Path) -> None:
+    """With windows and without a run, the page says so, and there is no age."""
+    write_policies(policies, PRODUCERS, scopes="[defaults]\nkeep_rejected_days = 30\n")
+    service.state.dashboard._policies.refresh()
+    assert "It has not run yet." in shown(service)
+    text = service.client.get("/metrics", headers=service.bearer("prometheus", "auditor")).text
+    assert "\nantechamber_retention_age_seconds " not in text
 
 
 def test_each_source_of_alarms_has_a_remedy() -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from antechamber.core.contract import SCOPES, Scope
 from antechamber.core.errors import AntechamberError
-from antechamber.core.policy import DAY, Policy
+from antechamber.core.policy import DAY, Policy, Rules
 
 RetainedKind = Literal["rejected", "conflict", "withdrawn", "ended"]
 """Rejected proposals, settled conflicts, proposals that their producer withdrew as private (once they are decided), and
@@ -92,6 +92,12 @@ def windows(policy: Policy, now: int) -> list[Window]:
             Window(kind=kind, submission_scope=scope, until=now - days[kind] * DAY) for kind in KINDS if days[kind]
         ]
     return found
+
+
+def limited_scopes(policy: Policy) -> list[tuple[Scope, Rules]]:
+    """Return the kinds of scope in which some texts are not kept for ever, with their rules."""
+    scopes = dict.fromkeys(window.submission_scope for window in windows(policy, 0))
+    return [(scope, policy.rules(scope)) for scope in scopes]
 
 
 def summarize(items: Iterable[ExpiredItem]) -> list[PlanRow]:

@@ -12,10 +12,11 @@ from antechamber.core.metrics.meters import Family, Meters, Snapshot, families, 
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.snapshots import Snapshots
 from antechamber.core.ports.store import Store
+from antechamber.core.retention import windows
 from antechamber.core.rows.webhooks import Webhook
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.dashboard import Dashboard
-from antechamber.flows.store_state import read_state
+from antechamber.flows.store_state import StoreState, read_state
 from antechamber.flows.webhooks.endpoints import state_of
 from antechamber.flows.webhooks.pending import Backlog
 
@@ -95,8 +96,15 @@ class Metrics:
             _gauge(named.UNSIGNED_LEAVES, seen.leaves - seen.signed),
             _gauge(named.CHECKPOINT_AGE, _seconds(seen.now - seen.signed_at) if seen.signed_at else 0),
             *([_gauge(named.BACKUP_AGE, _seconds(seen.now - seen.backup_at))] if seen.backup_at else []),
+            *self._of_retention(seen),
             *_of_webhooks(seen.webhooks, seen.now),
         ]
+
+    def _of_retention(self, seen: StoreState) -> list[Gauge]:
+        """Return the age of the last run; none where nothing is to be removed, or before the first run."""
+        if seen.retention_at is None or not windows(self._dashboard.policy()[0], seen.now):
+            return []
+        return [_gauge(named.RETENTION_AGE, _seconds(seen.now - seen.retention_at))]
 
 
 def _of_webhooks(webhooks: Sequence[tuple[Webhook, Backlog]], now: int) -> list[Gauge]:

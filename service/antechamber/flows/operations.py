@@ -3,12 +3,15 @@
 from msgspec import Struct
 
 from antechamber import __version__
+from antechamber.core.contract import Scope
 from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.policy import Rules
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.rehearsals import Rehearsals
 from antechamber.core.ports.snapshots import Disk, Snapshots
 from antechamber.core.ports.store import Store
 from antechamber.core.remedies import REMEDIES, Remedy
+from antechamber.core.retention import limited_scopes
 from antechamber.core.rows.reports import ProcessRow
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.heartbeat import GONE_AFTER
@@ -35,6 +38,8 @@ class Health(Struct, frozen=True, kw_only=True):
     """Processes that share the store and reported within a minute; empty where only one can run."""
     disk: Disk | None
     policy_digest: str
+    kept: list[tuple[Scope, Rules]]
+    """The kinds of scope in which some texts are not kept for ever."""
 
 
 class Operations:
@@ -51,7 +56,7 @@ class Operations:
 
     def health(self) -> Health:
         """Return the state of the service; a store that cannot be read is part of it."""
-        now = self._clock()
+        now, (policy, digest) = self._clock(), self._dashboard.policy()
         state: StoreState | None = None
         processes: list[ProcessRow] = []
         try:
@@ -68,7 +73,8 @@ class Operations:
             webhooks=[list_webhook(*pair) for pair in state.webhooks] if state else [],
             processes=processes,
             disk=self._snapshots.disk(),
-            policy_digest=self._dashboard.policy()[1],
+            policy_digest=digest,
+            kept=limited_scopes(policy),
         )
 
     def _alarms(self, *, readable: bool) -> list[Alarm]:

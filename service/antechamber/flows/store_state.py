@@ -30,6 +30,8 @@ class StoreState(Struct, frozen=True, kw_only=True):
     """Leaves that the last checkpoint covers."""
     signed_at: int | None
     backup_at: int | None
+    retention_at: int | None
+    """When retention ran last."""
     webhooks: list[tuple[Webhook, Backlog]]
 
 
@@ -51,5 +53,6 @@ def read_state(store: Store, now: int) -> StoreState:
             signed=last.size if last else 0,
             signed_at=last.signed_at if last else None,
             backup_at=int(backup) if backup else None,
+            retention_at=tx.retention.last_run(),
             webhooks=[(webhook, backlog_of(tx, webhook)) for webhook in tx.webhooks.all()],
         )

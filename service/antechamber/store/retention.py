@@ -50,6 +50,10 @@ class RetentionQueries:
         row = self._sql.one("retention_run", archive=archive)
         return RetentionRun(**row) if row else None
 
+    def last_run(self) -> int | None:
+        row = self._sql.one("last_retention_run")
+        return row["begun_at"] if row else None
+
     def remove(self, run: RetentionRun, removals: Sequence[tuple[str, Removal]], now: int) -> int:
         [number] = self._sql.all("retention_number", retention_id=run.retention_id)
         removed = 0

@@ -98,6 +98,10 @@ QUEUE_OLDEST: Final = _gauge("queue_oldest_seconds", "Age of the proposal that h
 LOG_SIZE: Final = _gauge("log_size", "Leaves of the transparency log.")
 UNSIGNED_LEAVES: Final = _gauge("unsigned_leaves", "Leaves that no checkpoint covers yet.")
 CHECKPOINT_AGE: Final = _gauge("checkpoint_age_seconds", "Age of the last signed checkpoint; 0 before the first.")
+RETENTION_AGE: Final = _gauge(
+    "retention_age_seconds",
+    "Time since retention ran last; missing before the first run, and where the policy keeps all texts.",
+)
 BACKUP_AGE: Final = _gauge("backup_age_seconds", "Age of the last backup; missing before the first.")
 SIGNER_STATE: Final = _gauge(
     "signer_state",

@@ -21,6 +21,9 @@ class RetentionRows(Protocol):
     def run_of(self, archive: str) -> RetentionRun | None:
         """Return the run whose archive has this SHA-256."""
 
+    def last_run(self) -> int | None:
+        """Return when the last run began, in microseconds since 1970 UTC."""
+
     def remove(self, run: RetentionRun, removals: Sequence[tuple[str, Removal]], now: int) -> int:
         """Delete the texts of these items, each with the id of its erasure; return how many were deleted.
 

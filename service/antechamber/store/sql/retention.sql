@@ -58,6 +58,9 @@ VALUES (:retention_id, :archive, :size, :items, :policy_digest, :begun_at)
 -- name: retention_run
 SELECT retention_id, archive, size, items, policy_digest, begun_at FROM retention_runs WHERE archive = :archive
 
+-- name: last_retention_run
+SELECT begun_at FROM retention_runs ORDER BY id DESC LIMIT 1
+
 -- name: retention_number
 SELECT id FROM retention_runs WHERE retention_id = :retention_id
 
