@@ -159,7 +159,7 @@ class Node:
             "listen-client-urls": f"http://{self.address}:2379",
             "advertise-client-urls": f"http://{self.address}:2379",
             "initial-cluster": peers,
-            # Patroni 3.0.2's client of version 3 copies the keys, and its copy stays old after a partition.
+            # With version 3 a run after a partition never became synchronous again: Patroni 3.0.2 copies the keys.
             "enable-v2": "true",
             "log-level": "error",
         }
