@@ -110,6 +110,8 @@ HOOK = block("service/README.md", "Scan files", "yaml")
 POLICY_TEST = block("policies/README.md", "tests.toml", "toml")
 DETECTOR = block("policies/README.md", "Add a rule in three minutes", "toml")
 SOURCES = block("policies/README.md", "guidelines.toml", "toml")
+PROVIDER = block("policies/README.md", "Providers", "toml")
+WITNESS = block(LOG, "Witnesses", "toml")
 
 
 def own_environment() -> dict[str, str]:
@@ -369,11 +371,20 @@ def test_an_item_of_calibration_is_added_as_the_document_shows() -> None:
     assert (item.verdict, item.submission.scope_id) == ("reject", "apollo")
 
 
+def test_a_provider_and_a_witness_are_named_as_the_documents_show(tmp_path: Path) -> None:
+    """The tables of the documents are a valid policy."""
+    (tmp_path / "people.toml").write_text(PROVIDER)
+    (tmp_path / "log.toml").write_text(WITNESS)
+    policy = read_policy(tmp_path)
+    assert policy.providers["acme"].people[0].account == "ada"
+    assert policy.log.witness[0].url == "https://witness.example.org"
+
+
 def test_every_code_block_is_run() -> None:
     """Every code block with a language is run by a test: of this module, of the recipes, or of the second client."""
     javascript = DOCUMENTS[CLIENT].partition("```js\n")[2].partition("```")[0]
     run = [DEMO, BY_HAND, CURL, PYTHON, FOLLOWING, PASTED, TOOLS, GUARD, AUDIT, GROWING, HOOK, POLICY_TEST, DETECTOR]
-    run += [CALIBRATION, SOURCES, FILES, javascript, *RECIPES]
+    run += [CALIBRATION, SOURCES, PROVIDER, WITNESS, FILES, javascript, *RECIPES]
     assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
 
 
@@ -452,6 +463,8 @@ def test_every_policy_key_is_documented() -> None:
         "sources": "guidelines",
         "test": "tests",
         "session": "people",
+        "sign_in": "people",
+        "provider": "people",
         "issuer": "producers",
         "off": "privacy",
         "public": "log",
@@ -462,7 +475,8 @@ def test_every_policy_key_is_documented() -> None:
         table, _, key = place.replace("[]", "").partition(".")
         # `[producer]` is a table of scopes.toml, `[[producer]]` is one of producers.toml.
         file = "scopes" if place.startswith("producer.") else tables.get(table, "scopes")
-        text = chapters[f"{file}.toml"] + (chapters["Workload tokens"] if file == "producers" else "")
+        further = {"producers": "Workload tokens", "people": "Providers"}.get(file)
+        text = chapters[f"{file}.toml"] + (chapters[further] if further else "")
         key = key.rpartition(".")[2]  # a table in a table has the keys
         assert f"`{key}`" in text if key else re.search(rf"`\W*{table}\b", text), place
 
