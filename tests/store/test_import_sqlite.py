@@ -1,5 +1,6 @@
 """Importing a SQLite folder into PostgreSQL keeps all its data."""
 
+import contextlib
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from antechamber.app import open_store
+from antechamber.core.ports.store import Rows
 from antechamber.settings import DATABASE, Location
 from support import Databases, Service, antechamber, database, event, running, where
 
@@ -18,6 +21,8 @@ def grown(tmp_path: Path, policies: Path) -> Location:
     location = Location(data=tmp_path / "data")
     with running(location, policies) as service:
         fill(service)
+    with contextlib.closing(open_store(location)) as store:
+        store.write(make_auditor).result()
     return location
 
 
@@ -44,6 +49,13 @@ def fill(service: Service) -> None:
     service.state.access.accounts.disable("bob")
 
 
+def make_auditor(tx: Rows) -> None:
+    """Change the role of a person as the claims of a provider do."""
+    user = tx.access.user("cleo")
+    assert user is not None
+    tx.access.set_role(user, "auditor", 1_800_000_000_000_000, "provider:acme")
+
+
 @pytest.fixture
 def target(postgres: Databases, grown: Location) -> Iterator[Location]:
     """The same folder with an empty database as the target."""
@@ -58,7 +70,7 @@ def held(location: Location) -> dict[str, list[str]]:
     with database(location) as raw:
         for table in ("producers", "proposals", "submissions", "evidence", "quarantine", "users", "review_records"):
             tables[table] = rows(raw, table)
-        for table in ("memories", "tokens", "links", "sessions", "sign_in_failures", "replays"):
+        for table in ("memories", "tokens", "links", "sessions", "sign_in_failures", "replays", "role_changes"):
             tables[table] = rows(raw, table)
     return tables
 

@@ -64,6 +64,9 @@ TABLES = (
     "blind_items",
     "blind_decisions",
     "screen_times",
+    "identities",
+    "role_changes",
+    "finished_sign_ins",
 )
 
 
@@ -164,6 +167,17 @@ def test_promotion_erases_and_never_rewrites(owner: Any, sql: str) -> None:
     owner.execute(f"SET ROLE {PROMOTION}")
     with pytest.raises(psycopg.errors.CheckViolation):
         owner.execute(sql)
+
+
+def test_a_role_changes_only_with_its_record_and_from_the_present_one(owner: Any) -> None:
+    """Admission records a change, which sets the role; one from another role is refused, and promotion has no right."""
+    insert = "INSERT INTO role_changes (\"user\", previous, role, changed_at) SELECT id, '{}', 'auditor', 1 FROM users"
+    denied(owner, PROMOTION, insert.format("curator"))
+    owner.execute(f"SET ROLE {ADMISSION}")
+    with pytest.raises(psycopg.errors.CheckViolation, match="from the one that the user has"):
+        owner.execute(insert.format("operator"))
+    owner.execute(insert.format("curator"))
+    assert {role for (role,) in owner.execute("SELECT role FROM users").fetchall()} == {"auditor"}
 
 
 def test_promotion_makes_no_memory_without_its_approvals(owner: Any) -> None:

@@ -92,7 +92,6 @@ class AccessQueries:
         self._sql.run("add_identity", digest=digest, user=user, created_at=now, proof=proof)
 
     def set_role(self, user: UserRow, role: AccountRole, now: int, actor: str) -> None:
-        self._sql.run("set_role", user=user.id, role=role)
         self._sql.run("add_role_change", user=user.id, previous=user.role, role=role, changed_at=now)
         self._sql.append_leaves([of_access("change-role", now, role, actor=actor, user=user.name)])
 

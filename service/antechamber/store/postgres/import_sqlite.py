@@ -82,6 +82,7 @@ _GUARDED: Final = (
     "review_dates",
     "blind_items",
     "blind_decisions",
+    "role_changes",
 )
 """Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 

@@ -63,9 +63,7 @@ ORDER BY i.digest
 -- name: add_identity
 INSERT INTO identities (digest, "user", created_at, proof) VALUES (:digest, :user, :created_at, :proof)
 
--- name: set_role
-UPDATE users SET role = :role WHERE id = :user
-
+-- A trigger sets the role of the user.
 -- name: add_role_change
 INSERT INTO role_changes ("user", previous, role, changed_at) VALUES (:user, :previous, :role, :changed_at)
 

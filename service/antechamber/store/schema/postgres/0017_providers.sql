@@ -24,6 +24,20 @@ FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('what was recorded of roles sta
 CREATE TRIGGER role_changes_are_not_emptied BEFORE TRUNCATE ON antechamber.role_changes
 FOR EACH STATEMENT EXECUTE FUNCTION antechamber.refuse('what was recorded of roles stays');
 
+-- A role changes only together with its record: no role of the database may update users.role itself.
+CREATE FUNCTION antechamber.change_role() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = antechamber, pg_temp AS $$
+BEGIN
+    UPDATE antechamber.users SET role = NEW.role WHERE id = NEW."user" AND role = NEW.previous;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'a role changes from the one that the user has' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER role_changes_change_roles AFTER INSERT ON antechamber.role_changes
+FOR EACH ROW EXECUTE FUNCTION antechamber.change_role();
+
 -- Digests of sign-ins at providers that ended lately: each counts once.
 CREATE TABLE antechamber.finished_sign_ins (
     digest TEXT COLLATE "C" PRIMARY KEY,
@@ -38,4 +52,3 @@ ALTER TABLE antechamber.sessions ADD COLUMN provider TEXT COLLATE "C";
 GRANT INSERT ON antechamber.identities, antechamber.role_changes, antechamber.finished_sign_ins
 TO antechamber_admission;
 GRANT DELETE ON antechamber.finished_sign_ins TO antechamber_admission;
-GRANT UPDATE (role) ON antechamber.users TO antechamber_admission;

@@ -24,6 +24,13 @@ BEGIN SELECT RAISE(ABORT, 'what was recorded of roles stays'); END;
 CREATE TRIGGER role_changes_stay BEFORE DELETE ON role_changes
 BEGIN SELECT RAISE(ABORT, 'what was recorded of roles stays'); END;
 
+-- A role changes only together with its record.
+CREATE TRIGGER role_changes_begin_at_the_present_role BEFORE INSERT ON role_changes
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW."user" AND role = NEW.previous)
+BEGIN SELECT RAISE(ABORT, 'a role changes from the one that the user has'); END;
+CREATE TRIGGER role_changes_change_roles AFTER INSERT ON role_changes
+BEGIN UPDATE users SET role = NEW.role WHERE id = NEW."user"; END;
+
 -- Digests of sign-ins at providers that ended lately: each counts once.
 CREATE TABLE finished_sign_ins (
     digest TEXT PRIMARY KEY,
