@@ -186,6 +186,9 @@ def test_another_subject_never_gets_the_account_of_a_name(trusting: Service, pro
     sign_in(browser_of(trusting))
     provider.person["sub"] = "999"
     assert "of another person here" in sign_in(browser_of(trusting)).text
+    provider.person["groups"] = ["cooks"]
+    assert "gives you no role here" in sign_in(browser_of(trusting)).text
+    provider.person["groups"] = ["memory-curators"]
     owner = next(iter(trusting.state.dashboard.policy()[0].producers.values())).owner
     provider.person["preferred_username"] = owner
     assert "of another person here" in sign_in(browser_of(trusting)).text
