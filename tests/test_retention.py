@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from antechamber import app, durable_files
 from antechamber.app import retaining
+from antechamber.app.data_folder import alone
 from antechamber.cli import main
 from antechamber.flows.retention import archive as archive_flow
 from antechamber.flows.retention import runs
@@ -419,7 +420,7 @@ def test_a_crash_before_the_log_was_emptied_leaves_nothing_after_the_next_start(
 ) -> None:
     """The next service empties the write-ahead log of the one that was killed."""
     location = Location(data=tmp_path / "data")
-    with running(location, policies) as service:
+    with running(location, policies) as service, alone(location, "a service"):
         fill(service)
         assert made(service, tmp_path / "archive.jsonl")["removed"] == 4
         shutil.copytree(location.data, tmp_path / "copy")

@@ -4,8 +4,8 @@ A mirror in a process of its own follows two scopes, while agents submit and cur
 expire and undo, evidence grows and texts are erased. In turn the service and the mirror are killed at random moments
 (kill -9; with --engine postgres two processes serve one database, and its backends are killed too); every second kill
 of the mirror waits until it writes to its file. After some kills everything pauses until the mirror is up to date; then
-it must equal GET /v1/memories in every member, its file must be whole, and none of its files may hold a text that is
-not part of a memory.
+it must equal GET /v1/memories in every member, its file must be whole, and two seconds later none of its files may hold
+a text that is not part of a memory.
 
 In the end nothing is killed, and the seconds from a decision's answer until its text is gone from the mirror are
 measured, and from an erasure until a reader who waits has it.
@@ -163,6 +163,7 @@ class Scene:
         self.memories = len(expected)
         self.numbers["comparisons"] += 1
         self.numbers["differences"] += len(different)
+        self._until(lambda: not self.remaining(ended), ARRIVES_WITHIN)
         self.numbers["remains"] += len(self.remaining(ended))
         self.numbers["ended_alone"] += self._mirror.poll() is not None
 
@@ -206,10 +207,10 @@ class Scene:
                 erased.append(self._until_erased(world))
         return {"retraction_s": round(max(retracted), 2), "erasure_s": round(max(erased), 2)}
 
-    def _until(self, happened: Callable[[], object]) -> float:
-        """Return the seconds until something has happened to the mirror."""
+    def _until(self, happened: Callable[[], object], patience: float = _CATCH_UP_SECONDS) -> float:
+        """Return the seconds until something has happened to the mirror, at most about those of the patience."""
         start = time.monotonic()
-        while not happened() and time.monotonic() - start < _CATCH_UP_SECONDS:
+        while not happened() and time.monotonic() - start < patience:
             time.sleep(0.01)
         return time.monotonic() - start
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import random
 import sqlite3
 import stat
+import uuid
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -16,7 +18,7 @@ import pytest
 from antechamber.client import AsyncSubmitter, MirrorError, ReadError, Submitter
 from antechamber.client.mirror import Mirror
 from antechamber.client.mirror_file import MirrorFile
-from antechamber.core.contract import ChangeItem, ChangePage
+from antechamber.core.contract import ChangeItem, ChangePage, MemoryItem
 from client.network import AsyncNetwork, Network
 from support import HANG_SECONDS, URL, Service, antechamber, event, running, until, where
 
@@ -199,6 +201,60 @@ def test_what_ends_leaves_the_files_of_a_mirror(service: Service, sender: Submit
         assert [number for number in range(12) if found_in_files(file, f"canary-{number} ")] == []
         assert found_in_files(file, "canary-kept") == [file.name]
     assert kept
+
+
+def test_no_copy_of_an_ended_text_stays_where_its_row_was_before(file: Path) -> None:
+    """SQLite moves rows to other pages and leaves copies behind; an update removes them, also one after a crash."""
+    chance = random.Random(5)  # noqa: S311 -- with SQLite 3.40, one copy stays after these changes
+    mirror = MirrorFile(file, [APOLLO])
+    active: dict[str, str] = {}
+    ended: list[str] = []
+    for number in range(800):
+        if len(active) < 30 or chance.random() < 0.5:
+            name = str(uuid.UUID(int=chance.getrandbits(128)))
+            active[name] = f"canary-{number:06}"
+            memory = memory_item(name, f"{active[name]} {'x' * chance.choice((10, 200, 600, 1500))}")
+        else:
+            name, memory = chance.choice(sorted(active)), None
+            ended.append(active.pop(name))
+        item = ChangeItem(sequence=number, change="admitted", memory_id=name, at="", memory=memory)
+        mirror.apply(mirror.cursor(), ChangePage(items=[item], next=str(number)))
+    mirror.close()
+    reopened = MirrorFile(file, [APOLLO])
+    reopened.clean()
+    assert remaining(file, ended) == []
+    assert sorted(remaining(file, list(active.values()))) == sorted(active.values())
+    written = file.stat().st_mtime_ns
+    reopened.clean()
+    assert file.stat().st_mtime_ns == written
+    reopened.close()
+
+
+def memory_item(name: str, content: str) -> MemoryItem:
+    """Return a memory with a text of its own."""
+    return MemoryItem(
+        memory_id=name,
+        content=content,
+        kind="fact",
+        tags=[],
+        attributes={},
+        submission_scope="project",
+        scope_id="apollo",
+        source_span={"uri": "repo://apollo/notes"},
+        supersedes=None,
+        derived_from=[],
+        admitted_at="2026-01-01T00:00:00Z",
+        producer_identity="worker:w-1",
+        approvals=1,
+        evidence=1,
+        review_record_ids=[],
+    )
+
+
+def remaining(file: Path, texts: list[str]) -> list[str]:
+    """Return the texts that the files of a mirror hold."""
+    held = b"".join(one.read_bytes() for one in sorted(file.parent.glob(f"{file.name}*")))
+    return [text for text in texts if text.encode() in held]
 
 
 def test_a_mirror_follows_the_service(service: Service, network: Network, file: Path) -> None:

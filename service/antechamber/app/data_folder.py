@@ -118,6 +118,10 @@ def _risk(path: Path) -> str:
     return "A person who read it can guess short private texts from their hashes, and forge forms of signed-in people."
 
 
+class ServedError(SettingsError):
+    """Another process serves the folder; the text names it."""
+
+
 @contextlib.contextmanager
 def alone(location: Location, address: str) -> Iterator[None]:
     """Lock a folder's own database for this process; the kernel releases the lock with any end of the process.
@@ -125,7 +129,7 @@ def alone(location: Location, address: str) -> Iterator[None]:
     `address` is shown to another process that tries to serve it. On PostgreSQL several processes may serve one
     location.
 
-    Raises SettingsError if another process serves the folder, or it cannot be created.
+    Raises ServedError if another process serves the folder, SettingsError if the folder cannot be used.
     """
     if location.database_url is not None:
         yield
@@ -157,4 +161,4 @@ def _take(lock: int, data: Path) -> None:
             f"the data folder {data} is served already{f' by {holder}' if holder.isprintable() and holder else ''}. "
             "Stop that process first, or name another folder with --data."
         )
-        raise SettingsError(message)
+        raise ServedError(message)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from antechamber.app.access import connect_access
-from antechamber.app.data_folder import alone, protect, refuse_unfinished
+from antechamber.app.data_folder import ServedError, alone, protect, refuse_unfinished
 from antechamber.background import Background
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
 from antechamber.core.errors import ContradictionError, LogError
@@ -20,11 +20,12 @@ from antechamber.flows.access import AccessFlows
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export
 from antechamber.flows.log_proofs import LogProofs
+from antechamber.flows.retention.old_pages import empty_old_pages
 from antechamber.flows.sessions import list_planted
 from antechamber.logs import note
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_quarantine_key, load_secret, secret_check
-from antechamber.settings import DATABASE, Location, SettingsError
+from antechamber.settings import DATABASE, Location, Settings, SettingsError
 from antechamber.store.sqlite.schema import pending_steps
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
@@ -93,6 +94,23 @@ def _engine(location: Location, *, serving: bool, background: Background | None,
         return opened
     store: Store = _postgres().PostgresStore(location.database_url, background, restoring=restoring)
     return store
+
+
+def open_stores(settings: Settings, background: Background) -> tuple[Store, Store]:
+    """Open the store of a server, and the one that memories, changes, exports and pages are read from.
+
+    The second one reads the replica, if there is one, and closes both. Raises AntechamberError if one cannot be used.
+    """
+    store = open_store(settings.location, serving=True, background=background)
+    if settings.read_database_url is None:
+        return store, store
+    from antechamber.store.postgres.replica import ReplicaReads  # noqa: PLC0415 -- an optional extra
+
+    try:
+        return store, ReplicaReads(store, settings.read_database_url, background)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _note_steps(steps: list[str]) -> None:
@@ -314,6 +332,22 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
         note(_log, logging.INFO, "erased", subject=subject, reason=reason_code, erasure=erasure_id)
     finally:
         store.close()
+    remove_copies(location)
+
+
+def remove_copies(location: Location) -> None:
+    """Remove what is left of erased texts from the files of a folder; a process that serves the folder does so itself.
+
+    Raises AntechamberError.
+    """
+    if location.database_url is not None:
+        return
+    with contextlib.suppress(ServedError), alone(location, "no address: it removes erased texts"):
+        store = open_store(location, serving=True, create=False)
+        try:
+            empty_old_pages(store)
+        finally:
+            store.close()
 
 
 def examine(location: Location, pinned: str | None = None) -> list[str]:

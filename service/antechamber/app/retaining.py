@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from antechamber import durable_files
 from antechamber.app.data_folder import own_policies
-from antechamber.app.maintenance import clock, open_log, open_store, refuse_doubt
+from antechamber.app.maintenance import clock, open_log, open_store, refuse_doubt, remove_copies
 from antechamber.core.policy import Policy
 from antechamber.core.retention import PlanRow, RetentionError, RetentionRun, read_archive
 from antechamber.flows.retention.runs import Retention, plan
@@ -66,9 +66,11 @@ def run_retention(
         resumed = archive.exists()
         run = _find_run(retention, archive) if resumed else _write(retention, archive, number)
         removed = 0 if run is None else _remove(retention, run, archive, progress)
-        return Retained(run=run, removed=removed, resumed=resumed, summed=retention.sum_counts())
+        retained = Retained(run=run, removed=removed, resumed=resumed, summed=retention.sum_counts())
     finally:
         store.close()
+    remove_copies(location)
+    return retained
 
 
 def _policy(location: Location, policies: Path | None) -> Policy:

@@ -33,6 +33,9 @@ class MemoryCopy:
         self._held.clear()
         self._cursor = None
 
+    def clean(self) -> None:
+        """Do nothing: memory has no file in which copies could remain."""
+
     def memories(self) -> list[MemoryItem]:
         """Return all memories, the newest first."""
         return sorted(self._held.values(), key=lambda memory: (memory.admitted_at, memory.memory_id), reverse=True)

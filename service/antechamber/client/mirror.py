@@ -35,8 +35,11 @@ class _Base:
                 raise
             # The service has another log, for example because it was restored from a backup.
             self._file.reset()
+            self._file.clean()
             return True
         self._file.apply(after, page)
+        if len(page.items) < MAX_CHANGES:
+            self._file.clean()
         return bool(page.items)
 
     def _update(self) -> DeliverySteps[None]:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from antechamber.core.contract import ChangePage, MemoryItem
+from antechamber.core.contract import ChangeItem, ChangePage, MemoryItem
 from antechamber.core.errors import AntechamberError
 
 BUSY_SECONDS: Final = 30
@@ -18,6 +18,7 @@ _APPLICATION: Final = 0x416E744D
 """SQLite's application_id, which marks the file as a mirror."""
 _PRAGMAS: Final = (
     # Deleted texts are overwritten in the file, and each commit empties the journal; a write-ahead log would keep them.
+    # Copies that SQLite left when it moved rows to another page are removed by `clean`.
     "PRAGMA secure_delete = ON",
     "PRAGMA synchronous = FULL",
     "PRAGMA temp_store = MEMORY",
@@ -39,6 +40,9 @@ _SCHEMA: Final = (
 )
 
 
+_MARK_ENDED: Final = "PRAGMA user_version = 1"
+"""Notes that a text ended of which the file may hold copies."""
+_MARK_CLEAN: Final = "PRAGMA user_version = 0"
 _COLUMNS: Final = ("memory_id", "submission_scope", "scope_id", "kind", "content", "admitted_at")
 _REPLACE: Final = f"INSERT OR REPLACE INTO memories ({', '.join(_COLUMNS)}, more) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 -- names of our own
 
@@ -137,17 +141,41 @@ class MirrorFile:
             return
         with self._transaction():
             moved = self._connection.execute("UPDATE mirror SET cursor = ? WHERE cursor IS ?", [page.next, after])
-            for change in page.items if moved.rowcount else ():
-                if change.memory is None:
-                    self._connection.execute("DELETE FROM memories WHERE memory_id = ?", [change.memory_id])
-                else:
-                    self._connection.execute(_REPLACE, _row(change.memory))
+            ended = [self._put(change) for change in page.items] if moved.rowcount else []
+            if any(ended):
+                self._connection.execute(_MARK_ENDED)
+
+    def _put(self, change: ChangeItem) -> bool:
+        """Apply one change; return whether a text ended."""
+        query = "SELECT content FROM memories WHERE memory_id = ?"
+        held = self._connection.execute(query, [change.memory_id]).fetchone()
+        if change.memory is None:
+            self._connection.execute("DELETE FROM memories WHERE memory_id = ?", [change.memory_id])
+        else:
+            self._connection.execute(_REPLACE, _row(change.memory))
+        return held is not None and (change.memory is None or held[0] != change.memory.content)
 
     def reset(self) -> None:
         """Remove all memories and begin at the beginning of the feed."""
         with self._transaction():
             self._connection.execute("DELETE FROM memories")
             self._connection.execute("UPDATE mirror SET cursor = NULL")
+            self._connection.execute(_MARK_ENDED)
+
+    def clean(self) -> None:
+        """Write the file again if a text ended since the last time.
+
+        SQLite overwrites a deleted row where it is, but not the copies in the unused parts of pages from which the row
+        was moved when pages were split or joined. Only a new file has none.
+        """
+        with self._gate, self._explained():
+            if not self._connection.execute("PRAGMA user_version").fetchone()[0]:
+                return
+            # A file of all memories may not fit into memory; SQLite removes its name as soon as it is open.
+            self._connection.execute("PRAGMA temp_store = FILE")
+            self._connection.execute("VACUUM")
+            self._connection.execute(_MARK_CLEAN)
+            self._connection.execute("PRAGMA temp_store = MEMORY")
 
     def memories(self) -> list[MemoryItem]:
         """Return all memories, the newest first."""

@@ -78,7 +78,7 @@ class PlanRow(Struct, frozen=True, kw_only=True):
 
 
 def windows(policy: Policy, now: int) -> list[Window]:
-    """Return the windows of a policy at time `now`; none for texts that are kept for ever."""
+    """Return the windows of a policy at time `now`; none for texts that are kept without limit."""
     found = []
     for scope in SCOPES:
         rules = policy.rules(scope)
@@ -95,7 +95,7 @@ def windows(policy: Policy, now: int) -> list[Window]:
 
 
 def limited_scopes(policy: Policy) -> list[tuple[Scope, Rules]]:
-    """Return the kinds of scope in which some texts are not kept for ever, with their rules."""
+    """Return the kinds of scope in which some texts are not kept without limit, with their rules."""
     scopes = dict.fromkeys(window.submission_scope for window in windows(policy, 0))
     return [(scope, policy.rules(scope)) for scope in scopes]
 

@@ -86,8 +86,7 @@ class RetentionQueries:
             self._sql.run(statement, hour=hour)
 
     def drop_old_pages(self) -> None:
-        self._sql.run("unmark_old_pages")
-        self._sql.drop_old_pages()
+        self._sql.rewrite_files()
 
 
 def _item(window: Window, row: dict[str, Any]) -> ExpiredItem:

@@ -119,5 +119,8 @@ class Statements(Protocol):
     def drop_old_pages(self) -> None:
         """Remove what this transaction deleted from the engine's files soon after the commit, as far as it can."""
 
+    def rewrite_files(self) -> None:
+        """Write the engine's files again soon after the commit, without what earlier transactions deleted."""
+
     def check_files(self) -> Iterator[str]:
         """Yield what the engine itself finds broken in its files or schema."""

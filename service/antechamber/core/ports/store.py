@@ -145,6 +145,9 @@ class Store(Protocol):
     def trouble(self) -> str | None:
         """Return why nothing is stored until the process is restarted, or None if all is well."""
 
+    def replica_alarm(self) -> str | None:
+        """Return why reads leave the replica out, or None if it is read or there is none."""
+
     def lost(self) -> str | None:
         """Return which end of the log is missing from the files, or None if nothing is known to be missing."""
 

@@ -92,6 +92,3 @@ ON CONFLICT (producer, hour, channel) DO UPDATE SET attempts = replays.attempts 
 
 -- name: drop_replays
 DELETE FROM replays WHERE hour > 0 AND hour < :hour
-
--- name: unmark_old_pages
-DELETE FROM meta WHERE name = 'old_pages'

@@ -101,10 +101,14 @@ class SqliteStatements:
         self._last: int | None = None
         self.leaves: list[LeafWrite] = []
         """Leaves to append to the log at the end of the transaction."""
+        self.deleted = False
+        """Whether the transaction deleted values that no file may keep."""
         self.unmoved = False
         """Whether the database file itself must hold what was written and may not hold it yet."""
         self.stale_pages = False
         """Whether the write-ahead log holds pages with deleted values; they are overwritten in the file itself."""
+        self.scattered = False
+        """Whether the file is to be written again, because it may hold copies of deleted values in other pages."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         row = self._connection.execute(self._statements[statement], values).fetchone()
@@ -187,7 +191,10 @@ class SqliteStatements:
         self.unmoved = True
 
     def drop_old_pages(self) -> None:
-        self.unmoved = self.stale_pages = True
+        self.deleted = self.unmoved = self.stale_pages = True
+
+    def rewrite_files(self) -> None:
+        self.scattered = True
 
     def announce(self) -> None:
         """Record that watchers must be called after the commit."""

@@ -160,6 +160,10 @@ class SqliteStore:
         """Return an error text once the disk has failed to sync; None otherwise."""
         return self._transactions.trouble
 
+    def replica_alarm(self) -> str | None:
+        """Return None: SQLite has no replica."""
+        return None
+
     def lost(self) -> str | None:
         """Return a text about the missing end of the log; None if nothing is missing."""
         with self.read() as tx:

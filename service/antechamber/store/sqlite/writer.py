@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import sqlite3
+import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,13 @@ _SYNC_FAILED: Final = (
 fsync (Rebello et al., Can Applications Recover from fsync Failures?, USENIX ATC 2020); after a restart the service
 reads what is really on disk."""
 
+_NOT_WRITTEN_AGAIN: Final = (
+    "the database could not be written again, so its file may still hold copies of erased texts; this is tried again "
+    "each minute, and needs as much free space as the database has"
+)
+_REST: Final = 60
+"""Between two times, this many times as long as the last one took, in which others write."""
+
 
 class SqliteWriter:
     """Implements group_commit.Transactions on the connection that writes.
@@ -41,6 +49,8 @@ class SqliteWriter:
         self._known_numbers: dict[str, int] = {}
         self._tx = Transaction(self._sql, known_numbers=self._known_numbers)
         self._careful = False
+        self._rests_until = 0.0
+        """Until when the database is not written again, as time.monotonic returns it."""
         self.trouble: str | None = None
         self.watchers = Watchers()
 
@@ -52,7 +62,7 @@ class SqliteWriter:
         self.trouble = self.trouble or self._reach.replaced()
         if self.trouble is not None:
             raise UnavailableError(self.trouble)
-        self._sql.announced = False
+        self._sql.announced = self._sql.deleted = False
         self._sql.leaves = []
         self._connection.execute("BEGIN IMMEDIATE")
 
@@ -83,14 +93,16 @@ class SqliteWriter:
     def commit(self) -> None:
         """Write the leaves of the log, commit, and wake the watchers."""
         added = len(self._sql.leaves)
-        if self._sql.stale_pages and not self._checkpoints:
-            # A process that serves the folder empties the write-ahead log.
+        if self._sql.deleted:
+            # The process that serves the folder removes what is left, if need be after a crash.
             self._sql.run("mark_old_pages")
         size = self._sql.write_log()
         self._connection.execute("COMMIT")
         if added:
             self._reach.note(size, added)
         self._careful = False
+        if self._sql.scattered and self._checkpoints:
+            self._write_again()
         if self._sql.unmoved and self._checkpoints:
             self._move_into_file()
         if self._sql.announced:
@@ -112,6 +124,30 @@ class SqliteWriter:
                 self._connection.execute(f"PRAGMA busy_timeout = {patience}")
             self._sql.unmoved = bool(busy) or moved < waiting
             self._sql.stale_pages = self._sql.stale_pages and self._sql.unmoved
+
+    def _write_again(self) -> None:
+        """Write the database again, because SQLite overwrites a deleted row only in the page where it was last.
+
+        When pages are split or joined, copies of the rows that move stay in the unused part of a page
+        (`rebuildPage` in SQLite's btree.c does not overwrite it), and no statement but VACUUM removes them.
+        """
+        self._sql.scattered = False
+        began = time.monotonic()
+        if began < self._rests_until:
+            return
+        try:
+            # Nothing of the copy needs durability, but it may be larger than memory; its name is removed at once.
+            self._connection.execute("PRAGMA temp_store = FILE")
+            self._connection.execute("VACUUM")
+            self._sql.run("unmark_old_pages")
+            self._sql.drop_old_pages()
+            _log.info("wrote the database again in %.1f s, because texts were erased", time.monotonic() - began)
+        except sqlite3.Error as error:
+            _log.warning("%s: %s", _NOT_WRITTEN_AGAIN, error)
+        finally:
+            self._connection.execute("PRAGMA temp_store = MEMORY")
+            now = time.monotonic()
+            self._rests_until = now + (now - began) * _REST
 
     def empty_log(self) -> None:
         """Move the write-ahead log of an earlier process into the database file."""
