@@ -30,6 +30,7 @@ OF_THE_QUEUE = (
     "free_unsorted",
     "unsorted",
     "fold_heads",
+    "folds_like",
     "first_turn",
     "last_turn",
     "group_like",
@@ -67,7 +68,7 @@ _TEXTS = {
     "wanted", "term", "beginning", "after_beginning", "end", "after_end",
     "proposal_id", "person", "producer", "submission_scope", "scope_id", "kind", "first", "second_word", "third",
     "fourth", "source", "owner", "tag", "near", "warning", "conflict", "mine", "second", "held", "holder", "derived",
-    "used", "assigned", "proposals",
+    "used", "assigned", "proposals", "ending",
 }  # fmt: skip
 
 

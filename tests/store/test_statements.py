@@ -20,7 +20,7 @@ DIFFERENT = {
     "hold_proposal": "SQLite has only one writer",
     "hold_memory": "SQLite has only one writer",
     "hold_quarantine": "SQLite has only one writer",
-    "append_leaf": "costs no round trip",
+    "append_leaf": "several writers share one log",
     "index_memory": "tsvector here and FTS5 there",
     "hold_policy": "SQLite has only one writer",
     "hold_sessions": "for who ends sessions",
@@ -41,11 +41,15 @@ ONLY_HERE = {
     "mark_commit": "as register_writer",
     "resolve_commit": "as register_writer",
     "forget_writers": "as register_writer",
-    "lock_log": "a writer that appends has to know its end",
     "announce": "by NOTIFY",
     "applied_steps": "sqlite-utils keeps this list",
     "guards_switched_off": "switch triggers off",
     "database_size": "SQLite's files are in the data folder",
+    "committed_position": "only here there are standbys",
+    "has_replayed": "as committed_position",
+    "replay_lag": "as committed_position",
+    "database_identity": "as committed_position",
+    "serving_process": "a pooler may be between",
     "durability_settings": "SQLite's are set by each connection",
 }
 """Statements that exist only on PostgreSQL, and a part of the reason in their comment."""
@@ -68,7 +72,7 @@ def called(engine: str) -> set[str]:
 
 def test_few_statements_are_said_differently_and_each_says_why() -> None:
     """SQLite overrides one shared statement and PostgreSQL a few; each override begins with its reason."""
-    assert set(overrides("sqlite")) == {"last_submission", "mark_old_pages"}
+    assert set(overrides("sqlite")) == {"last_submission", "mark_old_pages", "unmark_old_pages"}
     assert all(
         text.startswith(("-- Why: the only writer", "-- Why: only here")) for text in overrides("sqlite").values()
     )

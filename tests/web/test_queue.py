@@ -4,9 +4,13 @@ import html
 import re
 from typing import Any
 
+import pytest
+
 from antechamber import app
+from antechamber.core.review.queue_order import FoldAssignment, FoldText
+from antechamber.flows import queue_sorter
 from antechamber.flows.desk_views import read_cursor
-from support import Desk, Service, event
+from support import Desk, Service, dump, event
 
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
 
@@ -40,6 +44,23 @@ def test_a_flood_of_copies_is_one_row(service: Service) -> None:
     assert ids == [copies[1], other]
     assert "120 near duplicates" in page
     assert app.examine(service.location) == []
+
+
+def test_near_duplicates_join_their_row_from_any_distance(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts that change at one end or in the middle join a row far behind the newest ones, in their own scope only."""
+    monkeypatch.setattr(queue_sorter, "NEAR", 1)
+    text = "The staging host is rebuilt every night at two, so keep no files there that you need tomorrow."
+    first = propose(service, text)
+    others = [propose(service, f"{word} branches are merged by {word} themselves.") for word in ("Old", "Long", "Red")]
+    service.wait_until_sorted()
+    for changed in (text.replace("tomorrow", "later"), f"Note: {text}", text.replace("two", "three")):
+        propose(service, changed)
+        service.wait_until_sorted()
+    apart = propose(service, text, submission_scope="session", scope_id="s-1")
+    service.wait_until_sorted()
+    ids, page = queue(service.sign_in())
+    assert set(ids) == {first, *others, apart}
+    assert "4 near duplicates" in page
 
 
 def test_what_is_taken_back_waits_in_its_row_again(service: Service) -> None:
@@ -109,6 +130,19 @@ def test_unsorted_proposals_are_in_the_queue_all_the_same(service: Service) -> N
         assert (first.fold > 0, first.rank, first.like_it) == (True, 3, 1)
         location = read_cursor(f"9.0.0.{first.id}")
         assert tx.queue.page(location, 10) == []
+
+
+def test_a_proposal_that_is_decided_while_it_is_sorted_gets_no_row(service: Service) -> None:
+    """Otherwise the row would keep the text, and no erasure of the proposal would find it."""
+    proposal, store = propose(service, "Decided meanwhile."), service.state.desk._store
+    service.wait_until_sorted()
+    with store.read() as tx:
+        (row,) = tx.queue.page(None, 10)
+    assert service.sign_in().decide(proposal, "reject", reason_code="wrong").status_code == 303
+    late = FoldAssignment(proposal=row.id, fold=None, like=None, risk=1, turn=1, source=0)
+    text = FoldText(kind="fact", content="the quagga of a late row", tags="", marks="", contradicts=False)
+    store.write(lambda tx: tx.queue.sort([late], [text])).result()
+    assert "quagga" not in dump(service.location)
 
 
 def test_an_invalid_cursor_gives_the_first_page(service: Service) -> None:

@@ -15,6 +15,7 @@ from antechamber.core.review.hidden_text import reveal
 from antechamber.core.review.queue_order import (
     Circumstances,
     FoldAssignment,
+    FoldHead,
     FoldText,
     Mark,
     Unsorted,
@@ -36,7 +37,9 @@ Unsorted proposals wait behind the sorted ones.
 MIN_INTERVAL_SECONDS = 1.0
 """Seconds between two such turns."""
 NEAR: Final = 300
-"""Number of a scope's newest waiting folds that are searched for near duplicates."""
+"""Number of a scope's newest waiting folds that are all compared with a new proposal."""
+ALIKE: Final = 50
+"""Number of older folds that are compared because they begin like a new proposal; the same for those that end so."""
 IDLE_POLL_SECONDS: Final = 5.0
 """Seconds after which the sorter looks for proposals without a notification."""
 
@@ -114,7 +117,16 @@ def _sort_scope(
         (proposal.producer, risk): queue.producer_turn(proposal.producer, risk)
         for proposal, risk in zip(proposals, risks, strict=True)
     }
-    return sort(proposals, queue.fold_heads(*scope, NEAR), risks, lines)
+    return sort(proposals, _heads(queue, scope, proposals), risks, lines)
+
+
+def _heads(queue: QueueRows, scope: tuple[str, str], proposals: list[Unsorted]) -> list[FoldHead]:
+    """Return the waiting folds that some proposals of a scope are compared with, newest first."""
+    heads = {head.id: head for head in queue.fold_heads(*scope, NEAR)}
+    for proposal in proposals:
+        alike = queue.folds_like(*scope, plain(proposal.payload["content"]), ALIKE)
+        heads |= {head.id: head for head in alike}
+    return sorted(heads.values(), key=lambda head: -head.id)
 
 
 def _contradicts(tx: Rows, proposal: Unsorted) -> bool:

@@ -41,6 +41,8 @@ _BY_INDEX: Final = (QueueFilter(), QueueFilter(warning="yes"), QueueFilter(near=
 """Filters that an index answers alone."""
 _IN_LINE: Final = frozenset({"line", "producer", "owner", "scope", "near"})
 """The sets that an index gives in the queue's order; the other ones are small."""
+_COMPARED: Final = 16
+"""Characters at the beginning or the end that texts alike share; `folds_like` and its indexes use the same number."""
 _FREE_SAMPLE: Final = 5
 _ROWS: Final = 100
 """Rows of a filtered page that are checked together for free proposals."""
@@ -209,6 +211,11 @@ class QueueQueries:
         rows = self._sql.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)
         return msgspec.convert(rows, list[FoldHead])
 
+    def folds_like(self, submission_scope: str, scope_id: str, content: str, number: int) -> list[FoldHead]:
+        place = {"submission_scope": submission_scope, "scope_id": scope_id, "number": number}
+        ends = {"beginning": content[:_COMPARED], "ending": content[-_COMPARED:]}
+        return msgspec.convert(self._sql.all("folds_like", **place, **ends), list[FoldHead])
+
     def producer_turn(self, producer: int, risk: int) -> ProducerTurn:
         rank = MAX_RISK - risk
         first, last = self._sql.one("first_turn", rank=rank), self._sql.one("last_turn", producer=producer, rank=rank)
@@ -219,15 +226,18 @@ class QueueQueries:
         new_folds: dict[int, int] = {}
         for assignment, text in zip(assignments, texts, strict=True):
             rank = MAX_RISK - assignment.risk
+            found = {"source": assignment.source, "contradicts": int(text.contradicts)}
+            # This also locks the proposal: a fold that no proposal names would keep its text after an erasure.
+            if not self._sql.run("note_sorted", proposal=assignment.proposal, **found):
+                continue
             fold = assignment.fold or new_folds.get(assignment.like or 0)
             if fold is None:
                 texts_of_fold = {name: getattr(text, name) for name in ("kind", "content", "tags", "marks")}
                 values = texts_of_fold | {"rank": rank, "turn": assignment.turn, "proposal": assignment.proposal}
                 fold = int(self._sql.all("add_fold", **values)[0]["id"])
                 new_folds[assignment.proposal] = fold
-            found = {"source": assignment.source, "contradicts": int(text.contradicts)}
-            if self._sql.run("put_into_fold", fold=fold, proposal=assignment.proposal, **found):
-                self._sql.run("grow_fold", fold=fold, rank=rank, marks=text.marks)
+            self._sql.run("put_into_fold", fold=fold, proposal=assignment.proposal)
+            self._sql.run("grow_fold", fold=fold, rank=rank, marks=text.marks)
 
 
 def _last_of(chosen: QueueFilter) -> QueueCursor:

@@ -82,6 +82,12 @@ class QueueRows(Protocol):
     def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[queue_order.FoldHead]:
         """Return a scope's newest folds that wait."""
 
+    def folds_like(self, submission_scope: str, scope_id: str, content: str, number: int) -> list[queue_order.FoldHead]:
+        """Return waiting folds of a scope that share the beginning or the end with a comparable text.
+
+        Of each kind only the newest `number`.
+        """
+
     def producer_turn(self, producer: int, risk: int) -> queue_order.ProducerTurn:
         """Return a producer's position in the fair-queueing order of a risk."""
 

@@ -176,7 +176,7 @@ def sort(
 ) -> list[FoldAssignment]:
     """Assign each of some proposals of one scope to a fold.
 
-    `heads` are the scope's newest folds, newest first. `risks` belong to the proposals. `lines` holds the turns of each
+    `heads` are folds of the scope, newest first. `risks` belong to the proposals. `lines` holds the turns of each
     producer and risk, and is updated.
     """
     folder = FoldFinder([head.content for head in heads])

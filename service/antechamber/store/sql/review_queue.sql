@@ -378,6 +378,23 @@ WHERE submission_scope = :submission_scope AND scope_id = :scope_id AND pending 
 ORDER BY id DESC
 LIMIT :number
 
+-- name: folds_like
+SELECT id, content FROM (
+    SELECT id, content FROM folds
+    WHERE submission_scope = :submission_scope AND scope_id = :scope_id AND pending > 0
+        AND substr(content, 1, 16) = :beginning
+    ORDER BY id DESC
+    LIMIT :number
+) AS of_beginning
+UNION ALL
+SELECT id, content FROM (
+    SELECT id, content FROM folds
+    WHERE submission_scope = :submission_scope AND scope_id = :scope_id AND pending > 0
+        AND substr(content, CASE WHEN length(content) > 16 THEN length(content) - 15 ELSE 1 END) = :ending
+    ORDER BY id DESC
+    LIMIT :number
+) AS of_end
+
 -- name: first_turn
 SELECT turn FROM folds WHERE pending > 0 AND rank = :rank ORDER BY turn LIMIT 1
 
@@ -390,9 +407,12 @@ SELECT p.submission_scope, p.scope_id, p.producer, p.owner, :kind, :content, :ta
 FROM proposals AS p WHERE p.id = :proposal
 RETURNING id
 
--- name: put_into_fold
-UPDATE proposals SET fold = :fold, source = :source, contradicts = :contradicts
+-- name: note_sorted
+UPDATE proposals SET source = :source, contradicts = :contradicts
 WHERE id = :proposal AND fold IS NULL AND state = 'pending'
+
+-- name: put_into_fold
+UPDATE proposals SET fold = :fold WHERE id = :proposal
 
 -- name: grow_fold
 UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank AND rank < 4 THEN :rank ELSE rank END,
