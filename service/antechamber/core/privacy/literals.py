@@ -27,6 +27,7 @@ _TELLING: Final = 3
 _SIGNS: Final = frozenset("@$<\x1b\\|")
 """Characters that are rare enough alone."""
 _TOKEN_SIGNS: Final = frozenset(map(ord, "+/=_-."))
+_NAME_SIGNS: Final = frozenset(map(ord, "+_-"))
 _ANY_CASE: Final = re.compile(r"\(\?[a-z]*i")
 _FLAGS: Final = re.compile(r"\(\?[imsU]+\)")
 _CODE_POINT: Final = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
@@ -46,6 +47,8 @@ class Needs(NamedTuple):
     """Length of a run of letters, digits and signs of tokens."""
     digits: int = 0
     """Number of digits in a row with only signs between them."""
+    name_run: int = 0
+    """Length of a run of letters, digits, plus signs, underscores and hyphens."""
     reach: int | None = None
     """Characters that a match has at most, apart from runs without blanks; None if that is not known."""
 
@@ -55,12 +58,17 @@ def needs_of(pattern: str) -> Needs:
     """Return what every match of a pattern in the syntax of RE2 contains."""
     tree = parse_pattern(pattern)
     if tree is None:
-        return Needs(None, (), 0, 0)
+        return Needs(None, (), 0)
     rare = [words for words in Reader(fold_text).groups(tree) if _is_rare(words)]
     in_case = _ANY_CASE.search(pattern) is None
     exact = [words for words in Reader(str).groups(tree) if _is_exact(words)] if in_case else []
     return Needs(
-        max(rare, key=_score, default=None), tuple(dict.fromkeys(exact)), _run(tree), _digits(tree)[0], _reach(tree)
+        max(rare, key=_score, default=None),
+        tuple(dict.fromkeys(exact)),
+        _run(tree, _TOKEN_SIGNS),
+        _digits(tree)[0],
+        _run(tree, _NAME_SIGNS),
+        _reach(tree),
     )
 
 
@@ -239,22 +247,22 @@ def _union(parts: Sequence[Words | None]) -> Words | None:
     return words if len(words) <= _MOST else None
 
 
-def _run(sequence: Iterable[Any]) -> int:
-    """Return the longest run of token characters that every match of a sequence contains."""
-    return max(map(_run_of, sequence), default=0)
+def _run(sequence: Iterable[Any], signs: frozenset[int]) -> int:
+    """Return the longest run of letters, digits and some signs, given by code, that every match of a sequence has."""
+    return max((_run_of(item, signs) for item in sequence), default=0)
 
 
-def _run_of(item: Any) -> int:
+def _run_of(item: Any, signs: frozenset[int]) -> int:
     op, value = item
     match op:
         case ops.SUBPATTERN:
-            return _run(value[-1])
+            return _run(value[-1], signs)
         case ops.BRANCH:
-            return min(map(_run, value[1]))
+            return min(_run(branch, signs) for branch in value[1])
         case ops.MAX_REPEAT | ops.MIN_REPEAT:
             least, _, inner = value
-            single = len(inner) == 1 and inner[0][0] is ops.IN and _is_token_class(inner[0][1])
-            return int(least) if single else _run(inner) if least else 0
+            single = len(inner) == 1 and inner[0][0] is ops.IN and _is_run_class(inner[0][1], signs)
+            return int(least) if single else _run(inner, signs) if least else 0
     return 0
 
 
@@ -284,7 +292,7 @@ def _reach_of(item: Any) -> int | None:
             once = _reach(inner)
             if most is not ops.MAXREPEAT:
                 return None if once is None else int(most) * once
-            single = len(inner) == 1 and inner[0][0] is ops.IN and _is_token_class(inner[0][1])
+            single = len(inner) == 1 and inner[0][0] is ops.IN and _is_run_class(inner[0][1], _TOKEN_SIGNS)
             return int(least) if single else None
     return 1
 
@@ -342,11 +350,11 @@ _NO_BREAK: Final = 0xA0
 """The no-break space, which counts as a blank between digits."""
 
 
-def _is_token_class(members: Sequence[Any]) -> bool:
-    """Return whether a class has only signs of tokens."""
+def _is_run_class(members: Sequence[Any], signs: frozenset[int]) -> bool:
+    """Return whether a class has only letters, digits and some signs."""
     for op, value in members:
         first, last = (value, value) if op is ops.LITERAL else value if op is ops.RANGE else (0, 0x10FFFF)
-        if not all(code in _TOKEN_SIGNS or (code < 128 and chr(code).isalnum()) for code in {first, last}) or (  # noqa: PLR2004
+        if not all(code in signs or (code < 128 and chr(code).isalnum()) for code in {first, last}) or (  # noqa: PLR2004
             last - first > 25  # noqa: PLR2004 -- the letters of the alphabet
         ):
             return False

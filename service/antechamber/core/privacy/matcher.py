@@ -238,7 +238,7 @@ class Matcher:
         return (
             (not rule.min_entropy or entropy_of(value) >= rule.min_entropy)
             and (not rule.min_variety or variety_of(value) >= rule.min_variety)
-            and (self._placeholders is None or self._placeholders.fullmatch(value) is None)
+            and (self._placeholders is None or self._placeholders.fullmatch(value.encode(errors="replace")) is None)
             and (self._check is None or self._check(value))
         )
 
@@ -247,7 +247,7 @@ class Matcher:
         first = max(whole.rfind(SEPARATOR, max(0, start - distance - len(SEPARATOR)), start), start - distance, 0)
         border = whole.find(SEPARATOR, end, end + distance)
         around = whole[first : border if border >= 0 else end + distance]
-        return self._context.search(around) is not None
+        return self._context.search(around.encode(errors="replace")) is not None
 
 
 _LOOSE: Final = frozenset({"listed", "wrapped", "split"})

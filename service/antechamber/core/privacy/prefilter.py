@@ -19,6 +19,8 @@ from antechamber.core.privacy.shapes import shapes_needed, shapes_of
 
 _TOKENS: Final = (12, 16, 20, 24, 32, 40, 44, 50, 64, 80)
 """Lengths of runs of token characters that make a difference."""
+_NAMES: Final = (16, 20, 24, 30, 32, 40, 64)
+"""Lengths of runs of letters, digits, plus signs, underscores and hyphens that make a difference."""
 _DIGITS: Final = (4, 6, 8, 9, 10, 11, 13)
 """Numbers of digits in a row, whatever signs are between them, that make a difference."""
 _DIGITS_ONLY: Final = re.compile(r"0(?:[^0-9A-Za-z\n]?0)*")
@@ -27,11 +29,14 @@ _FOLDED: Final = bytes.maketrans(b"123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"00000
 _TOKEN_SIGNS: Final = b"+/=_.-"
 _IS_TOKEN: Final = bytes(97 if chr(code).isalnum() or code in _TOKEN_SIGNS else 32 for code in range(128)) + b" " * 128
 """Maps token characters to `a` and others to a blank."""
+_IS_NAME: Final = bytes(97 if chr(code).isalnum() or code in b"+_-" else 32 for code in range(128)) + b" " * 128
+"""Maps letters, digits and the signs of names to `a` and others to a blank."""
 _IS_DIGIT: Final = bytes(48 if chr(code).isdigit() else 97 for code in range(256))
 """Maps digits to `0` and letters to `a`, after everything else was removed."""
 _SIGNS: Final = bytes(code for code in range(256) if not (chr(code).isascii() and chr(code).isalnum()))
 _DIGIT_RUNS: Final = tuple(b"0" * size for size in _DIGITS)
 _TOKEN_RUNS: Final = tuple(b"a" * size for size in _TOKENS)
+_NAME_RUNS: Final = tuple(b"a" * size for size in _NAMES)
 
 
 Areas = tuple[tuple[int, int], ...]
@@ -57,6 +62,8 @@ class _Demand(NamedTuple):
 
     tokens: int
     """Number of the sizes of runs of token characters that it must reach."""
+    names: int
+    """The same of runs of the characters of names, which are fewer."""
     digits: int
     """Number of the sizes of runs of digits that it must reach."""
     exact: tuple[tuple[bytes, ...], ...]
@@ -94,6 +101,7 @@ class Prefilter:
         self._whole = {index: RuleCandidate(index, None) for index in rules}
         self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
         self._by_tokens = self._rules_by_level(len(_TOKENS), lambda demand: demand.tokens)
+        self._by_names = self._rules_by_level(len(_NAMES), lambda demand: demand.names)
         self._by_digits = self._rules_by_level(len(_DIGITS), lambda demand: demand.digits)
 
     def _rules_by_level(self, most: int, level_of: Callable[[_Demand], int]) -> list[int]:
@@ -124,6 +132,7 @@ class Prefilter:
         rows = sorted(needs.exact, key=lambda row: (len(row), max(map(len, row))))
         exact = tuple(tuple(word.encode() for word in row) for row in rows)
         tokens = sum(size <= needs.run for size in _TOKENS)
+        names = sum(size <= needs.name_run for size in _NAMES)
         if literals is not None:
             places = frozenset(map(self._place, literals))
         else:
@@ -132,7 +141,7 @@ class Prefilter:
         if reach is not None:
             far = rule.context_distance if literals is None else 0
             reach = (reach + far) * _BYTES + 8
-        self._demands[index] = _Demand(tokens, digits, exact, reach, words)
+        self._demands[index] = _Demand(tokens, names, digits, exact, reach, words)
         self._named[index] = places
         for place in places:
             self._sources[place] |= 1 << index
@@ -176,6 +185,8 @@ class Prefilter:
         """Return those of some rules whose demands a text satisfies, in order."""
         if found & ~self._by_tokens[0]:
             found &= self._by_tokens[_count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
+        if found & ~self._by_names[0]:
+            found &= self._by_names[_count_reached(data.translate(_IS_NAME), _NAME_RUNS)]
         if found & ~self._by_digits[0]:
             found &= self._by_digits[_count_reached(data.translate(_IS_DIGIT, _SIGNS), _DIGIT_RUNS)]
         rules = []
@@ -250,6 +261,7 @@ def _combine(needs: Needs, others: Needs) -> Needs:
         needs.exact + others.exact,
         max(needs.run, others.run),
         max(needs.digits, others.digits),
+        max(needs.name_run, others.name_run),
         # The literals of the other pattern may be anywhere in the text.
         needs.reach if needs.literals is not None else None,
     )

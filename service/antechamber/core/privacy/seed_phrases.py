@@ -16,6 +16,8 @@ _WORD: Final = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u3099\u309a])+")
 _LENGTHS: Final = (24, 21, 18, 15, 12)
 _SHORTEST: Final = 12
 _ENOUGH: Final = bytes([True]) * _SHORTEST
+_LETTERS: Final = bytes(code if bytes([code]).isalpha() else 32 for code in range(256))
+"""Maps a byte that is no ASCII letter to a blank: splitting takes a tenth of the time of a search for words."""
 _WORD_BITS: Final = 11
 _CHECKSUM_SHARE: Final = 33
 """One bit in this many is part of the checksum."""
@@ -53,8 +55,11 @@ def _find_in(run: list[Word], numbers: dict[str, int], effort: Effort) -> Iterat
 def _runs(text: str) -> Iterator[list[Word]]:
     """Yield the runs of neighboring words of the lists that are long enough for a phrase."""
     known = _known()
-    lower = text.lower() if text.isascii() else normalize("NFKD", text.lower())
-    words = _WORD.findall(lower)
+    lower = text.lower()
+    if text.isascii():
+        words = lower.encode().translate(_LETTERS).decode().split()
+    else:
+        words = _WORD.findall(normalize("NFKD", lower))
     # Few texts have this many words of the lists in a row; only these are worth the places of their words.
     if _ENOUGH not in bytes(map(known.__contains__, words)):
         return

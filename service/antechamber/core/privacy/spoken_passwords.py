@@ -110,7 +110,8 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     """
     done = 0
     judge = _Judge(effort)
-    for cue in _CUE.finditer(text):
+    # RE2 counts bytes, which are the characters of an ASCII text; of another, its binding counts them for each match.
+    for cue in _CUE.finditer(text.encode() if text.isascii() else text):
         effort.spend(_STEPS)
         group = next(index for index in range(1, _CUES + 1) if cue.start(index) >= 0)
         start, end = cue.span(group)
