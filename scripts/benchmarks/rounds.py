@@ -36,6 +36,8 @@ class Running(msgspec.Struct, frozen=True):
     processes: list[psutil.Process]
     count: Callable[[], int] | None = None
     server_cpu: Callable[[], float] | None = None
+    counted: Callable[[], dict[str, float]] | None = None
+    """Counters of this side's own that only grow."""
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -65,6 +67,8 @@ class Measurement(msgspec.Struct, frozen=True):
     p99_ms: float
     cpu_us: float
     server_cpu_us: float | None
+    counted: dict[str, float] = {}
+    """By how much the side's own counters grew."""
 
 
 class Rounds:
@@ -118,13 +122,15 @@ class Rounds:
     def _measure(self, side: Side, number: int, flight: int, running: Running) -> Measurement:
         bodies = self._of(side, self._bodies[flight])
         rows, cpu, server = at_rest(running.count), cpu_of(running.processes), _server(running)
+        before = _counted(running)
         seen = load(bodies, running.ports, running.token, flight, self._seconds, path=side.path)
+        counted = {name: now - before[name] for name, now in _counted(running).items()}
         cpu, server = cpu_of(running.processes) - cpu, _server(running) - server
         stored = at_rest(running.count) - rows if running.count else None
         made = self._measurement(side, number, flight, seen, stored)
         each = 1e6 / max(seen.acknowledged, 1)
         server_us = round(server * each, 1) if running.server_cpu else None
-        made = msgspec.structs.replace(made, cpu_us=round(cpu * each, 1), server_cpu_us=server_us)
+        made = msgspec.structs.replace(made, cpu_us=round(cpu * each, 1), server_cpu_us=server_us, counted=counted)
         told = f"stored {stored:,}" if stored is not None else "stores nothing"
         self._tell(
             f"round {number}  {side.name:<22}{flight:>4} in flight  {made.rate:>7,.0f}/s  p50 {made.p50_ms:.1f} ms  "
@@ -157,6 +163,10 @@ class Rounds:
 
 def _server(running: Running) -> float:
     return running.server_cpu() if running.server_cpu else 0.0
+
+
+def _counted(running: Running) -> dict[str, float]:
+    return running.counted() if running.counted else {}
 
 
 def at_rest(count: Callable[[], int] | None) -> int:

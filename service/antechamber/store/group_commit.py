@@ -14,6 +14,7 @@ from antechamber.background import Work
 from antechamber.core.errors import AntechamberError, UnavailableError
 from antechamber.core.metrics import definitions as metrics
 from antechamber.core.metrics.meters import Meters
+from antechamber.traces import recorder
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -241,7 +242,10 @@ class GroupCommit:
         ended = perf_counter()
         self.meters.observe(metrics.COMMIT_SECONDS, ended - worked)
         self.meters.observe(metrics.TRANSACTION_SECONDS, ended - began)
-        self.meters.observe(metrics.GROUP_SIZE, sum(job.number for job in jobs))
+        items = sum(job.number for job in jobs)
+        self.meters.observe(metrics.GROUP_SIZE, items)
+        if (traces := recorder()) is not None:
+            traces.record_transaction(ended - began, ended - worked, items)
         return None
 
     def _roll_back(self) -> None:

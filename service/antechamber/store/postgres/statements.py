@@ -173,17 +173,16 @@ class PostgresStatements:
         items = msgspec.json.encode(
             [
                 {
-                    "ordinal": ordinal,
+                    "id": place,
                     "leaf": msgspec.Raw(leaf.leaf),
                     "subject": leaf.subject,
                     "submission": leaf.submission,
                     "salt": _hex(leaf.salt),
                 }
-                for ordinal, leaf in enumerate(self.leaves)
+                for place, leaf in enumerate(self.leaves)
             ]
         ).decode()
         changes, self.leaves = fed(self.leaves), []
-        self._link.send(single("lock_log"))
         self._link.send(single("append_leaf"), {"items": items})
         # Under the same lock, so that it sees which memories are active at this point of the log.
         self.repeat("add_change", changes)
@@ -196,6 +195,9 @@ class PostgresStatements:
 
     def drop_old_pages(self) -> None:
         """Do nothing: the server keeps deleted rows until VACUUM."""
+
+    def rewrite_files(self) -> None:
+        """Do nothing: the server writes its files again as its operator decides."""
 
     def check_files(self) -> Iterator[str]:
         """Yield the triggers that are switched off; the server checks its files itself."""

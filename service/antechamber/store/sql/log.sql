@@ -1,4 +1,4 @@
--- The SQL that appends a leaf. Overridden in postgres/log.sql, where the statement itself finds the end of the log.
+-- The SQL that appends a leaf. Overridden in postgres/locks.sql, where a function finds the end of the log under its lock.
 -- name: append_leaf
 INSERT INTO log_leaves (id, leaf, submission, subject, salt)
 VALUES (:sequence, :leaf, :submission, :subject, :salt)

@@ -5,9 +5,10 @@
 --   1095648084, 0         the recorded policy               1095648087, 0  numbers of raised alarms
 -- Rows of proposals, quarantined events and memories are locked with FOR NO KEY UPDATE.
 
--- name: lock_log
--- Why: several writers share one log, and a writer that appends has to know its end; SQLite has only one writer.
-SELECT CAST(pg_advisory_xact_lock(1095648083, 0) AS TEXT) AS held
+-- name: append_leaf
+-- Why: several writers share one log, so the function takes the log's lock, reads the end and appends in one round trip;
+-- SQLite has only one writer.
+SELECT CAST(append_leaves(CAST(:items AS JSON)) AS TEXT) AS held
 
 -- name: hold_policy
 -- Why: processes that load the same new policy take turns, so that it is recorded once; SQLite has only one writer.
