@@ -42,17 +42,17 @@ def test_a_failure_is_logged_with_its_trace_and_listed_without_its_text(caplog: 
     """The error may quote a submission, so operators see only the name of the work and the kind of error."""
     every = Background()
     work = every.work("sorting the queue")
-    assert every.alarms() == []
+    assert every.alarms() == {}
     with pytest.raises(KeyError) as raised:
         dict[str, str]()[SECRET_TEXT]
     work.note_failure(raised.value)
-    (alarm,) = every.alarms()
+    (alarm,) = every.alarms()["background"]
     assert "sorting the queue (KeyError)" in alarm
     assert SECRET_TEXT not in alarm
     assert caplog.records[0].levelno == logging.ERROR
     assert caplog.records[0].exc_info is not None
     work.note_success()
-    assert every.alarms() == []
+    assert every.alarms() == {}
     assert "works again" in caplog.messages[-1]
 
 
@@ -339,3 +339,16 @@ def test_work_that_is_under_way_ends_before_the_store_closes(location: Location,
     working.result(HANG_SECONDS)
     with opened_access(location) as access:
         assert [token.name for token in access.tokens.all()] == ["worker:last"]
+
+
+def test_alarms_of_others_are_listed_by_their_source() -> None:
+    """Operators see another remedy for a witness than for work that fails; a source without alarms is left out."""
+    every = Background()
+    every.add_alarms(lambda: ["It does not answer."], "witness")
+    every.add_alarms(lambda: ["It does not answer either."], "witness")
+    every.add_alarms(list, "provider")
+    every.add_alarms(lambda: ["A secret changed."])
+    assert every.alarms() == {
+        "background": ["A secret changed."],
+        "witness": ["It does not answer.", "It does not answer either."],
+    }

@@ -561,6 +561,27 @@ def settings(host: str = "127.0.0.1", public_url: str | None = None) -> Settings
     return Settings(data=Path("data"), policies=Path("policies"), host=host, public_url=public_url)
 
 
+@pytest.mark.parametrize(
+    ("urls", "reason"),
+    [
+        ({"read_database_url": "postgresql://b/x"}, "SQLite has none"),
+        ({"database_url": "postgresql://a/x", "read_database_url": "mysql://b/x"}, "must begin with postgresql://"),
+        ({"database_url": "postgresql://a/x", "read_database_url": "postgresql://[b"}, "cannot be read"),
+    ],
+)
+def test_a_replica_is_a_standby_of_a_server(urls: dict[str, str], reason: str) -> None:
+    """A replica without PostgreSQL, or at an address that is none, is refused before anything starts."""
+    with pytest.raises(SettingsError, match=f"--read-database-url .*{reason}"):
+        Settings(data=Path("data"), policies=Path("policies"), **urls).check()  # type: ignore[arg-type]
+    several = Settings(
+        data=Path("data"),
+        policies=Path("policies"),
+        database_url="postgresql://a/x",
+        read_database_url="postgresql://b:5432,c:5433/x",
+    )
+    several.check()
+
+
 def test_synchronous_replication_is_required_only_of_a_server() -> None:
     """A file in the folder has no standby, so the option alone is a mistake."""
     with pytest.raises(SettingsError, match="give --database-url too"):

@@ -116,7 +116,7 @@ class Background:
 
     def __init__(self) -> None:
         self._works: list[Work] = []
-        self._sources: list[Callable[[], list[str]]] = []
+        self._sources: list[tuple[str, Callable[[], list[str]]]] = []
 
     def work(self, name: str) -> Work:
         """Add a piece of work."""
@@ -124,11 +124,13 @@ class Background:
         self._works.append(work)
         return work
 
-    def add_alarms(self, source: Callable[[], list[str]]) -> None:
-        """Also list the alarms that a source returns."""
-        self._sources.append(source)
+    def add_alarms(self, alarms: Callable[[], list[str]], source: str = "background") -> None:
+        """Also list the alarms that a function returns; `source` is one of those of the metrics."""
+        self._sources.append((source, alarms))
 
-    def alarms(self) -> list[str]:
-        """Return the alarms of the work that fails now, and those of all sources."""
-        failing = [work.alarm for work in self._works if work.alarm is not None]
-        return failing + [text for source in self._sources for text in source()]
+    def alarms(self) -> dict[str, list[str]]:
+        """Return the alarms of the work that fails now, and those of all functions, by their sources."""
+        found = {"background": [work.alarm for work in self._works if work.alarm is not None]}
+        for source, alarms in self._sources:
+            found.setdefault(source, []).extend(alarms())
+        return {source: texts for source, texts in found.items() if texts}

@@ -42,19 +42,8 @@ class Location(Struct, frozen=True, kw_only=True):
 
         Raises SettingsError.
         """
-        if self.database_url is None:
-            return
-        if not self.database_url.startswith(("postgresql://", "postgres://")):
-            message = (
-                "--database-url must begin with postgresql:// ; leave it out to keep everything in the data folder"
-            )
-            raise SettingsError(message)
-        if not is_database(self.database_url):
-            message = (
-                "--database-url cannot be read; write it like postgresql://user:password@host:5432/name, and special "
-                "characters of the password as %40 for @, %2F for / and so on"
-            )
-            raise SettingsError(message)
+        if self.database_url is not None:
+            _check_database("--database-url", self.database_url, "keep everything in the data folder")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -64,6 +53,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     policies: Path
     database_url: str | None = None
     checkpoint_file: Path | None = None
+    read_database_url: str | None = None
+    """Address of a streaming standby of that PostgreSQL, which is read where it is as new as the primary."""
     require_synchronous: bool = False
     """Whether the database must not be able to lose a commit that it acknowledged."""
     pin_url: str | None = None
@@ -72,6 +63,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     port: int = 8080
     public_url: str | None = None
     """Address that browsers use, if a proxy with TLS is in front."""
+    trace_url: str | None = None
+    """Address of the collector to which OpenTelemetry spans are sent."""
     access_log: bool = False
     """Whether the log has a line for each request."""
     client_address_header: str | None = None
@@ -105,9 +98,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         Raises SettingsError.
         """
         self.location.check()
-        if self.require_synchronous and self.database_url is None:
-            message = "--require-synchronous is about PostgreSQL; give --database-url too, or leave it out"
-            raise SettingsError(message)
+        self._check_servers()
         if self.public_url is not None:
             _check_public(self.public_url)
         if self.pin_url is not None and (not is_address(self.pin_url) or redact_address(self.pin_url) == HIDDEN):
@@ -117,6 +108,8 @@ class Settings(Struct, frozen=True, kw_only=True):
                 "and special characters of a password as %40 for @, %2F for / and so on"
             )
             raise SettingsError(message)
+        if self.trace_url is not None:
+            _check_collector(self.trace_url)
         header = self.client_address_header
         if header is not None and (not _FIELD.fullmatch(header) or header.lower() in _NO_ADDRESSES):
             message = (
@@ -130,6 +123,36 @@ class Settings(Struct, frozen=True, kw_only=True):
                 "clear. Put a proxy with TLS in front and name its address with --public-url https://…"
             )
             raise SettingsError(message)
+
+    def _check_servers(self) -> None:
+        """Refuse settings of PostgreSQL beside SQLite, and an address of a standby that is not PostgreSQL's."""
+        if self.read_database_url is not None:
+            if self.database_url is None:
+                message = (
+                    "--read-database-url names a standby of PostgreSQL; SQLite has none. Give --database-url too, or "
+                    "leave it out"
+                )
+                raise SettingsError(message)
+            _check_database("--read-database-url", self.read_database_url, "read the primary")
+        if self.require_synchronous and self.database_url is None:
+            message = "--require-synchronous is about PostgreSQL; give --database-url too, or leave it out"
+            raise SettingsError(message)
+
+
+def _check_database(option: str, url: str, without: str) -> None:
+    """Refuse an address that is not PostgreSQL's; `without` says what happens without the option.
+
+    Raises SettingsError.
+    """
+    if not url.startswith(("postgresql://", "postgres://")):
+        message = f"{option} must begin with postgresql:// ; leave it out to {without}"
+        raise SettingsError(message)
+    if not is_database(url):
+        message = (
+            f"{option} cannot be read; write it like postgresql://user:password@host:5432/name, and special "
+            "characters of the password as %40 for @, %2F for / and so on"
+        )
+        raise SettingsError(message)
 
 
 def is_loopback(host: str) -> bool:
@@ -151,5 +174,21 @@ def _check_public(url: str) -> None:
     if has_secrets(url):
         message = (
             f"--public-url is printed and linked; write it without user name, password and query: {redact_address(url)}"
+        )
+        raise SettingsError(message)
+
+
+def _check_collector(url: str) -> None:
+    """Refuse an address that spans cannot be sent to, or that has a secret, which the sender would repeat in the log.
+
+    Raises SettingsError.
+    """
+    if not is_address(url):
+        message = f"--trace-url {redact_address(url)} is no address; write it like http://127.0.0.1:4318/v1/traces"
+        raise SettingsError(message)
+    if has_secrets(url):
+        message = (
+            f"--trace-url {redact_address(url)} must have no user name, password and query: name what the collector "
+            "asks for in the variable OTEL_EXPORTER_OTLP_HEADERS"
         )
         raise SettingsError(message)

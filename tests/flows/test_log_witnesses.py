@@ -74,7 +74,7 @@ class Asking:
         ([(302, b"")], "it answers with status 302"),
         ([(409, b"many")], "its answer to another size is no number"),
         ([(409, b"99999\n")], "it has cosigned 99999 leaves of this log, and only"),
-        ([(409, b"1\n"), (409, b"1\n")], "it has cosigned another log of 1 leaves"),
+        ([(409, b"1\n"), (409, b"1\n")], "it has cosigned another log of 1 leaf"),
         ([(200, b"")], "the answer has no cosignature of witness.example/w"),
         ([(200, b"\xff")], "the answer is no UTF-8 text"),
         ([(200, b"x" * 200_000)], "its answer is not HTTP, or too long"),

@@ -230,6 +230,40 @@ def test_a_backup_under_a_running_service_is_found_by_the_next_look(location: Lo
         assert "older backup" in service.state.checkpoints.doubt
 
 
+def test_no_route_answers_500_while_the_log_is_shorter_than_what_was_signed(location: Location, policies: Path) -> None:
+    """A failover without synchronous replication can take signed leaves and nodes away under a running service."""
+    with running(location, policies) as service:
+        receipt = service.submit(event(NAME)).json()
+        size = service.state.checkpoints.checkpoint().size
+        callers: list[tuple[Any, dict[str, str]]] = [
+            (service.client, service.bearer("auditing", "auditor")),
+            (service.client, {"authorization": f"Bearer {service.token()}"}),
+            (service.sign_in().browser, {}),
+        ]
+        paths = [
+            f"/v1/audit/proof/inclusion?sequence={size - 1}",
+            "/v1/audit/proof/inclusion?sequence=0",
+            f"/v1/audit/proof/inclusion?subject={receipt['submission_id']}",
+            "/v1/audit/proof/consistency?old_size=1",
+            f"/log/tile/0/000.p/{size}",
+            "/audit/leaf/0",
+            *(route.path for route in service.app.routes if "{" not in route.path and "changes" not in route.path),
+        ]
+        owner_does(location, "DELETE FROM log_nodes", "DELETE FROM log_leaves WHERE id >= 2", "DELETE FROM checkpoints")
+        for _ in ("not noticed", "noticed"):
+            answers = {
+                (method, path, number): browser.request(method, path, headers=headers, follow_redirects=False)
+                for number, (browser, headers) in enumerate(callers)
+                for path in paths
+                for method in ("GET", "POST")
+            }
+            failed = {path: answer.text for path, answer in answers.items() if answer.status_code == 500}
+            assert not failed
+            service.state.checkpoints.tick()
+        assert service.state.checkpoints.doubt is not None
+        assert callers[0][0].get(paths[0], headers=callers[0][1]).status_code == 503
+
+
 def test_a_log_that_was_altered_under_a_running_service_is_found(location: Location, policies: Path) -> None:
     """A log altered by another process that signed it in the same size differs from the local checkpoint."""
     with running(location, policies) as service:

@@ -18,7 +18,7 @@ from litestar import Litestar
 from antechamber.app.access import connect_access
 from antechamber.app.http_connection import OpenConnections
 from antechamber.app.log_tiles import connect_tiles
-from antechamber.app.maintenance import clock, open_log, open_store
+from antechamber.app.maintenance import clock, open_log, open_stores
 from antechamber.app.rehearsal_runs import RehearsalRuns
 from antechamber.app.webhooks import connect_delivery
 from antechamber.background import Background
@@ -127,16 +127,16 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     """
     settings.check()
     policies, background = policies or PolicyReloader(settings.policies), Background()
-    store = open_store(settings.location, serving=True, background=background)
+    store, reads = open_stores(settings, background)
     secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
-    checkpoints = _open_recorded_log(store, settings, policies, now)
+    checkpoints = _open_recorded_log(store, settings, policies, now, reads.close)
     proofs, heartbeat = LogProofs(store, checkpoints), _heartbeat(store, settings, policies, now)
-    guarded = WriteGate(store, checkpoints)
+    guarded, pages = WriteGate(store, checkpoints), WriteGate(reads, checkpoints)
     access = _access(guarded, policies, now, secret, checkpoints, background)
     admission = _admission(guarded, policies, settings, now, background)
-    changes = _changes(store, Recall(store, policies, ReadCounts(guarded, policies, now)), background)
+    changes = _changes(reads, Recall(reads, policies, ReadCounts(guarded, policies, now)), background)
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
-    dashboard = Dashboard(store, policies, now, heartbeat, checkpoints, background)
+    dashboard = Dashboard(reads, policies, now, heartbeat, checkpoints, background)
     desk, alarms = Desk(guarded, policies, now, os.urandom), AlarmLog(dashboard, AlarmEvents(store, now))
     snapshots = SnapshotFiles(settings.data, None if settings.database_url is None else heartbeat.process_id)
     delivery = connect_delivery(store, settings, policies, now, heartbeat.process_id, background)
@@ -151,13 +151,13 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         changes=changes,
         desk=desk,
         groups=Groups(guarded, policies, now, desk),
-        desk_views=DeskViews(guarded, policies, now),
-        upkeep_views=UpkeepViews(store, policies, now),
+        desk_views=DeskViews(pages, policies, now),
+        upkeep_views=UpkeepViews(reads, policies, now),
         review_dates=ReviewDates(guarded, policies, now, os.urandom),
         quarantine=quarantine,
         sealed_events=SealedEvents(guarded, policies, quarantine, admission, now, os.urandom),
         access=access,
-        export=Export(store, checkpoints, proofs, now, os.urandom),
+        export=Export(reads, checkpoints, proofs, now, os.urandom),
         checkpoints=checkpoints,
         proofs=proofs,
         log_tiles=connect_tiles(store, policies, now, background),
@@ -177,7 +177,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         try:
             yield
         finally:
-            await _stop(app, tasks, threads, workers, partial(_shut, services, heartbeat, store))
+            await _stop(app, tasks, threads, workers, partial(_shut, services, heartbeat, reads))
 
     return _with_connections(build(settings, services, secret, folder("templates"), lifespan, _mcp(services)))
 
@@ -194,7 +194,6 @@ def _changes(store: Store, recall: Recall, background: Background) -> Changes:
 
 
 def _sorter(store: Store, heartbeat: Heartbeat, background: Background) -> QueueSorter:
-    """Return what sorts the queue, in the process that leads."""
     return QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
 
@@ -208,8 +207,8 @@ def _access(
 ) -> AccessFlows:
     """Return the flows of access, which follow the policy in force; alarms about issuers are listed with the others."""
     access = connect_access(store, now, os.urandom, secret, checkpoints.check, lambda: policies.current.policy)
-    background.add_alarms(access.issuer_keys.alarms)
-    background.add_alarms(access.providers.alarms)
+    background.add_alarms(access.issuer_keys.alarms, "provider")
+    background.add_alarms(access.providers.alarms, "provider")
     return access
 
 
@@ -351,8 +350,10 @@ async def _stop_threads(started: list[tuple[Loop, threading.Thread]]) -> None:
         await asyncio.to_thread(thread.join)
 
 
-def _open_recorded_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:
-    """Open the log and record the policy in it; if that fails, close the store."""
+def _open_recorded_log(
+    store: Store, settings: Settings, policies: PolicyReloader, now: Clock, close: Callable[[], None]
+) -> Checkpoints:
+    """Open the log and record the policy in it; if that fails, close the stores."""
     try:
         if settings.require_synchronous:
             Replication(store).require()
@@ -360,7 +361,7 @@ def _open_recorded_log(store: Store, settings: Settings, policies: PolicyReloade
         # Recorded only after the first check: an older backup must not grow before it is compared with the checkpoint.
         policies.keep_record(WriteGate(store, checkpoints), now)
     except BaseException:
-        store.close()
+        close()
         raise
     return checkpoints
 

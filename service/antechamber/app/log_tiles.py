@@ -25,5 +25,5 @@ def post(url: str, content: bytes, *, allow_private: bool) -> tuple[int, bytes]:
 def connect_tiles(store: Store, policies: PolicyReloader, now: Clock, background: Background) -> LogTiles:
     """Return the log as tiles; alarms about witnesses are listed with the others."""
     witnesses = LogWitnesses(store, policies, post, verify, now)
-    background.add_alarms(witnesses.alarms)
+    background.add_alarms(witnesses.alarms, "witness")
     return LogTiles(store, policies, witnesses)

@@ -1,5 +1,6 @@
 """Verbs for operators: run the service, migrate its data and check it."""
 
+import contextlib
 import json
 import logging
 import sys
@@ -14,7 +15,7 @@ from antechamber.app.data_folder import own_policies
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.core.errors import AntechamberError
 from antechamber.logs import LogFormat, configure, format_moment
-from antechamber.resources import folder
+from antechamber.resources import folder, how_to_install
 from antechamber.settings import Location, Settings
 
 
@@ -62,6 +63,13 @@ from antechamber.settings import Location, Settings
     help="Address outside that gets each signed checkpoint by POST.",
 )
 @click.option(
+    "--read-database-url",
+    envvar="ANTECHAMBER_READ_DATABASE_URL",
+    show_envvar=True,
+    metavar="URL",
+    help="Streaming standby of --database-url that serves reads; the URL may list several hosts.",
+)
+@click.option(
     "--require-synchronous",
     is_flag=True,
     envvar="ANTECHAMBER_REQUIRE_SYNCHRONOUS",
@@ -84,6 +92,13 @@ from antechamber.settings import Location, Settings
     show_envvar=True,
     help="Also log a line for every request.",
 )
+@click.option(
+    "--trace-url",
+    envvar="ANTECHAMBER_TRACE_URL",
+    show_envvar=True,
+    metavar="URL",
+    help="Collector that gets OpenTelemetry spans by OTLP, e.g. http://127.0.0.1:4318/v1/traces.",
+)
 def serve(  # noqa: PLR0913 -- one argument for each option
     *,
     location: Location,
@@ -93,9 +108,11 @@ def serve(  # noqa: PLR0913 -- one argument for each option
     public_url: str | None,
     client_address_header: str | None,
     pin_url: str | None,
+    read_database_url: str | None,
     require_synchronous: bool,
     log_format: LogFormat,
     access_log: bool,
+    trace_url: str | None,
 ) -> None:
     """Run the service: HTTP for agents, the review desk for curators, one process.
 
@@ -107,20 +124,39 @@ def serve(  # noqa: PLR0913 -- one argument for each option
         database_url=location.database_url,
         checkpoint_file=location.checkpoint_file,
         pin_url=pin_url,
+        read_database_url=read_database_url,
         require_synchronous=require_synchronous,
         host=host,
         port=port,
         public_url=public_url,
         access_log=access_log,
+        trace_url=trace_url,
         client_address_header=client_address_header,
     )
     configure(log_format, logging.INFO)
     from antechamber.app.server import serve as run  # noqa: PLC0415 -- imports the whole web layer
 
     try:
-        run(settings, partial(_ready, settings.url, log_format))
+        settings.check()
+        with _sending_spans(settings.trace_url):
+            run(settings, partial(_ready, settings.url, log_format))
     except AntechamberError as error:
         fail(error)
+
+
+def _sending_spans(url: str | None) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which spans are sent to the collector at `url`, if there is one.
+
+    Raises AntechamberError if the extra is missing.
+    """
+    if url is None:
+        return contextlib.nullcontext()
+    try:
+        from antechamber.span_sender import sending_spans  # noqa: PLC0415 -- an optional extra
+    except ImportError:
+        message = f"--trace-url needs OpenTelemetry. {how_to_install('tracing')}"
+        raise AntechamberError(message) from None
+    return sending_spans(url)
 
 
 def _ready(url: str, log_format: LogFormat) -> str:

@@ -50,11 +50,26 @@ REMEDIES: Final[dict[str, Remedy]] = {
         "that is the primary now.",
         "patronictl edit-config",
     ),
+    "replica": Remedy(
+        "The replica is not read",
+        "All reads go to the primary, so answers stay right. Start the standby again, or check why it is behind; the "
+        "service reads it again by itself once it has caught up.",
+        "SELECT * FROM pg_stat_replication",
+    ),
+    "provider": Remedy(
+        "A provider or an issuer cannot be used",
+        "Check the address that the alarm names, the client secret, or whether the extra oidc is installed. Passwords, "
+        "links and other tokens go on working; the service tries again by itself.",
+    ),
+    "witness": Remedy(
+        "A witness does not cosign the log",
+        "Checkpoints are still signed and published, without its cosignature. Check the address and key of the witness "
+        "in the policy, and what answers there; the service asks it again.",
+    ),
     "background": Remedy(
         "Background work fails",
         "It is tried again with growing pauses, at most a minute. The log of the service has the traceback. Restart "
-        "the service if the alarm stays. If it names an issuer or a provider, check what it says of the address, the "
-        "client secret or the extra oidc; passwords and links go on working.",
+        "the service if the alarm stays.",
     ),
 }
 """One remedy for each source of alarms."""

@@ -131,9 +131,10 @@ class Dashboard:
             "signer": self._checkpoints.alarm or self._checkpoints.doubt,
             "pin": self._checkpoints.pin_alarm,
             "replication": self.replication.alarm,
+            "replica": self._store.replica_alarm(),
         }
         listed = {source: [text] for source, text in found.items() if text is not None}
-        return listed | ({"background": texts} if (texts := self._background.alarms()) else {})
+        return listed | self._background.alarms()
 
     def stores(self) -> bool:
         """Return whether the store accepts writes."""

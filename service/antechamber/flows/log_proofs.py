@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from antechamber.core.counted import counted
 from antechamber.core.errors import NotFoundError
 from antechamber.core.log.checkpoint_text import Proof, write_proof
 from antechamber.core.log.merkle import consistency_proof, inclusion_proof, leaf_hash
@@ -141,7 +142,7 @@ class LogProofs:
         """
         last = self._checkpoints.checkpoint()
         if not 0 < old <= last.size:
-            message = f"The signed log has {last.size} leaves; ask for a size from 1 up to that."
+            message = f"The signed log has {counted(last.size, 'leaf', 'leaves')}; ask for a size from 1 up to that."
             raise NotFoundError(message)
         with self._store.read() as tx:
             path = consistency_proof(old, last.size, Tree(tx.log, last.size).nodes)

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError, FetchError
 from antechamber.core.log.checkpoint_text import NoteError, Verify
 from antechamber.core.log.cosignature import read_lines, read_size, read_witness_key, write_request
@@ -140,7 +141,8 @@ class LogWitnesses:
                 )
                 raise WitnessError(message)
             old = size
-        message = f"it has cosigned another log of {old} leaves under this name, or another process asks it, too"
+        leaves = counted(old, "leaf", "leaves")
+        message = f"it has cosigned another log of {leaves} under this name, or another process asks it, too"
         raise WitnessError(message)
 
     def _send(self, witness: Witness, old: int, signed: SignedCheckpoint) -> tuple[int, bytes]:

@@ -39,7 +39,7 @@ class Health(Struct, frozen=True, kw_only=True):
     disk: Disk | None
     policy_digest: str
     kept: list[tuple[Scope, Rules]]
-    """The kinds of scope in which some texts are not kept for ever."""
+    """The kinds of scope in which some texts are removed after a time."""
 
 
 class Operations:

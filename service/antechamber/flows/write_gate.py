@@ -36,6 +36,7 @@ class WriteGate:
         self.size = store.size
         self.watch = store.watch
         self.trouble = store.trouble
+        self.replica_alarm = store.replica_alarm
         self.lost = store.lost
         self.accept_loss = store.accept_loss
         self.close = store.close

@@ -14,7 +14,10 @@ DISPOSITIONS: Final[Labels] = get_args(Disposition)
 RESULTS: Final = ("stored", "replayed")
 """What an answered attempt was: the first under its key, or a repetition that is only counted."""
 SIGNER_STATES: Final = ("signing", "refused", "closed")
-ALARM_SOURCES: Final = ("store", "policy", "processes", "clock", "signer", "pin", "replication", "background")
+ALARM_SOURCES: Final = (
+    *("store", "policy", "processes", "clock", "signer", "pin", "replication", "replica", "provider", "witness"),
+    "background",
+)
 OTHER: Final = "other"
 """The label for everything beyond the maximum number of labels."""
 MAX_PRODUCERS: Final = 200

@@ -28,6 +28,7 @@ from antechamber.store.postgres.connection import (
 )
 from antechamber.store.postgres.import_sqlite import move
 from antechamber.store.postgres.listener import Listener
+from antechamber.store.postgres.pooling import refuse_transaction_pooling
 from antechamber.store.postgres.schema import migrate, pending_steps, verify
 from antechamber.store.postgres.statements import PostgresStatements
 from antechamber.store.postgres.writer import PostgresWriter
@@ -49,6 +50,7 @@ class PostgresStore:
 
     def __init__(self, url: str, background: Background | None = None, *, restoring: bool = False) -> None:
         verify(url, restoring=restoring)
+        refuse_transaction_pooling(url)
         background = background or Background()
         self._watchdog = Watchdog(background.work("ending overdue database operations"))
         try:
@@ -144,6 +146,10 @@ class PostgresStore:
 
     def trouble(self) -> str | None:
         """Return None: the server itself stops when its disk fails."""
+        return None
+
+    def replica_alarm(self) -> str | None:
+        """Return None: this store reads the primary."""
         return None
 
     def lost(self) -> str | None:
