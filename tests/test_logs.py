@@ -18,6 +18,7 @@ import pytest
 
 from antechamber.core.errors import UnavailableError
 from antechamber.logs import REQUEST, LineFormatter, LogFormat, configure, note
+from collector import running_collector
 from support import HANG_SECONDS, antechamber, event, free_port, texts_in_log, until, where
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -162,9 +163,10 @@ def logged(data: Path, policies: Path, errors: Path, *options: str) -> Iterator[
 
 
 def test_a_service_logs_its_life_as_json(tmp_path: Path, policies: Path) -> None:
-    """Start, schema, sign-ins, refused tokens, requests, alarms and stop each have a line; none has a text."""
+    """Start, schema, sign-ins, refused tokens, requests, alarms and stop have a line; no line or span has a text."""
     data, errors = tmp_path / "data", tmp_path / "log"
-    with logged(data, policies, errors, "--log-format", "json", "--access-log") as (url, ready):
+    options = ("--log-format", "json", "--access-log", "--trace-url")
+    with running_collector() as collector, logged(data, policies, errors, *options, collector.url) as (url, ready):
         assert json.loads(ready)["url"] == url
         issued = antechamber("token", "issue", "worker:release-bot", "--json", *where(data))
         token, token_id = _issued(issued.stdout, data)
@@ -186,6 +188,11 @@ def test_a_service_logs_its_life_as_json(tmp_path: Path, policies: Path) -> None
         )
         (policies / "producers.toml").write_text("[[producer]]\n")
         until(lambda: "alarm: " in errors.read_text(), "the broken policy is an alarm")
+    (span,) = collector.named("POST /v1/submissions")
+    assert span.trace_id
+    sent_spans = [body.decode("latin-1") for body in collector.bodies]
+    assert texts_in_log(sent_spans) == []
+    assert [one for one in (sent["idempotency_key"], token, "pass word") if one in "".join(sent_spans)] == []
     lines = errors.read_text().splitlines()
     found = [json.loads(one) for one in lines]
     assert all(re.fullmatch(TIME, one["time"]) for one in found)

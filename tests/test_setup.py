@@ -61,6 +61,7 @@ BESIDE = "--no-deps --require-hashes --target .venv/mcp1 -r scripts/locks/mcp1.t
         (["mcp"], ["run.txt", "mcp.txt"]),
         (["run", "mcp", "postgres"], ["run.txt", "mcp.txt", "postgres.txt"]),
         (["oidc"], ["run.txt", "oidc.txt"]),
+        (["tracing"], ["run.txt", "tracing.txt"]),
         (["dev"], ["dev.txt", BESIDE]),
         (["dev", "mcp"], ["dev.txt", BESIDE]),
     ],

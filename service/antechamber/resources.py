@@ -28,7 +28,7 @@ def verifier() -> Path:
     return inside if inside.is_file() else _PACKAGE.parent.parent / "scripts" / "verify_export.py"
 
 
-def how_to_install(extra: Literal["mcp", "postgres"]) -> str:
+def how_to_install(extra: Literal["mcp", "postgres", "tracing"]) -> str:
     """Return how to install an optional extra; this package is not in any package index yet."""
     return (
         f"Install the extra {extra}: in a checkout with scripts/setup {extra}, from a wheel with "

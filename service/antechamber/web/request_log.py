@@ -1,4 +1,4 @@
-"""The log of requests: an id for each, a line for each slow one and, if wanted, a line for every one.
+"""The log of requests: an id for each, a line for each slow one and, if wanted, a line or a span for every one.
 
 Lines name the route, not the address, which may hold keys and questions. The lines of the access log are written by a
 thread of their own, so that a slow terminal or disk delays no answer.
@@ -8,12 +8,14 @@ import itertools
 import logging
 import queue
 import secrets
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any, Final, NamedTuple, cast
 
 from litestar.types import Message, Scope, Send
 
 from antechamber.logs import REQUEST, note
+from antechamber.traces import AnsweredRequest, recorder
 
 HEADER: Final = b"x-request-id"
 STATE_NAME: Final = "request_id"
@@ -57,11 +59,14 @@ class RequestLog:
 
     def end(self, request: str, scope: Scope, status: int, seconds: float, route: str | None = None) -> None:
         """Note an answered request; `route` is known where the framework did not look it up."""
-        slow = seconds > SLOW_SECONDS
-        if not (slow or self._access):
+        slow, traces = seconds > SLOW_SECONDS, recorder()
+        if not (slow or self._access or traces):
             return
         values = cast("dict[str, Any]", scope)
         route = route or str(values.get("path_template") or "unknown")
+        if traces is not None:
+            traceparent = _find_traceparent(values["headers"])
+            traces.record_request(AnsweredRequest(request, values["method"], route, status, seconds, traceparent))
         line = _Line(request, values["method"], route, status, round(seconds * 1000, 1))
         if slow and route not in WAITING_ROUTES:
             note(_log, logging.WARNING, "slow request", **line._asdict())
@@ -102,3 +107,9 @@ class RequestLog:
     def stop(self) -> None:
         """Make `run` return after the lines that wait."""
         self._lines.put(None)
+
+
+def _find_traceparent(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Return the caller's `traceparent`; None without one, and with several (W3C Trace Context section 4.3)."""
+    found = [value for name, value in headers if name == b"traceparent"]
+    return found[0].decode("latin-1") if len(found) == 1 else None
