@@ -29,11 +29,11 @@ class Certificate(NamedTuple):
         return ssl.create_default_context(cafile=str(self.public))
 
 
-def make_certificate(folder: Path, name: str) -> Certificate:
-    """Write `certificate.pem` and `key.pem` for a name and 127.0.0.1; they are valid from yesterday to tomorrow."""
+def make_certificate(folder: Path, name: str, *others: str) -> Certificate:
+    """Write `certificate.pem` and `key.pem` for names and 127.0.0.1; they are valid from yesterday to tomorrow."""
     key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    names = [x509.DNSName(name), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    names = [*map(x509.DNSName, (name, *others)), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     made = (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -57,17 +57,20 @@ def rules() -> list[dict[str, str]]:
     return [{"name": name, "expr": " ".join((folded or plain).split())} for name, folded, plain in found]
 
 
-def panels() -> list[dict[str, Any]]:
-    """Return the panels of the dashboard."""
-    found: list[dict[str, Any]] = json.loads((DEPLOY / "grafana.json").read_text())["panels"]
+DASHBOARDS: Final = ("grafana.json", "grafana-cells.json")
+
+
+def panels(dashboard: str = "grafana.json") -> list[dict[str, Any]]:
+    """Return the panels of a dashboard."""
+    found: list[dict[str, Any]] = json.loads((DEPLOY / dashboard).read_text())["panels"]
     return found
 
 
-def expressions() -> Iterator[tuple[str, str]]:
-    """Yield where an expression is, and the expression."""
+def expressions(*dashboards: str) -> Iterator[tuple[str, str]]:
+    """Yield where an expression is, and the expression: of the rules and of dashboards."""
     for rule in rules():
         yield rule["name"], rule["expr"]
-    for panel in panels():
+    for panel in (panel for dashboard in dashboards for panel in panels(dashboard)):
         for target in panel["targets"]:
             yield panel["title"], target["expr"]
 
@@ -83,7 +86,7 @@ def test_every_series_is_exposed_with_its_labels(exposed: dict[str, set[str]]) -
     """Each name in a rule or panel is a sample of the service or recorded by a rule, and so is each label."""
     known = exposed | RECORDED
     seen = set()
-    for where, expression in expressions():
+    for where, expression in expressions(*DASHBOARDS):
         names = _NAME.findall(expression)
         assert names, where
         for name in names:
@@ -96,7 +99,7 @@ def test_every_series_is_exposed_with_its_labels(exposed: dict[str, set[str]]) -
 
 def test_every_metric_is_on_the_dashboard(exposed: dict[str, set[str]]) -> None:
     """An operator sees each metric on the dashboard, directly or through a recorded series."""
-    shown = set(_NAME.findall(" ".join(expression for _, expression in expressions())))
+    shown = set(_NAME.findall(" ".join(expression for _, expression in expressions("grafana.json"))))
     missing = {re.sub("_(bucket|sum|count|created)$", "", name) for name in exposed} - {
         re.sub("_(bucket|sum|count)$", "", name) for name in shown
     }
@@ -114,9 +117,10 @@ def test_every_alert_says_what_is_wrong_and_what_to_do() -> None:
         assert "remedy:" in block
 
 
-def test_the_dashboard_has_no_fixed_data_source() -> None:
+@pytest.mark.parametrize("dashboard", DASHBOARDS)
+def test_a_dashboard_has_no_fixed_data_source(dashboard: str) -> None:
     """Each panel reads from the source that the viewer chooses, and each has its own place."""
-    found = panels()
+    found = panels(dashboard)
     assert {panel["datasource"]["uid"] for panel in found} == {"${source}"}
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in found]
     assert len(set(places)) == len(places) == len({panel["id"] for panel in found})

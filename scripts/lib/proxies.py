@@ -1,4 +1,4 @@
-"""The real nginx and Caddy with the sites of scripts/deploy, in which only places and ports are replaced."""
+"""The real nginx, Caddy and HAProxy with the files of scripts/deploy, in which only places and ports are replaced."""
 
 import contextlib
 import re
@@ -18,6 +18,8 @@ NAME: Final = "antechamber.example"
 """The name of the site in these files."""
 ORIGIN: Final = f"https://{NAME}"
 SITES: Final = {"nginx": "nginx.conf", "caddy": "Caddyfile"}
+CELLS: Final = {"nginx": "nginx-cells.conf", "haproxy": "haproxy-cells.cfg"}
+"""The files for several cells, in which `apollo` is at port 8081 and `gemini` at 8082."""
 _DEPLOY: Final = Path(__file__).parents[1] / "deploy"
 
 
@@ -34,15 +36,37 @@ def proxying(name: str, folder: Path, service: str) -> Iterator[str]:
     The folder holds `certificate.pem` and `key.pem`, and gets `access.log` and `proxy.log`. Raises RuntimeError without
     the program, or if it does not listen.
     """
+    with _running(name, SITES[name], folder, {"127.0.0.1:8080": service.removeprefix("http://")}) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def proxying_cells(name: str, folder: Path, apollo: str, gemini: str) -> Iterator[str]:
+    """Run a proxy in front of two cells and yield its address; HAProxy reads its lists in `names.map` and `tokens.map`.
+
+    Folder and errors are those of `proxying`.
+    """
+    places = {"127.0.0.1:8081": apollo, "127.0.0.1:8082": gemini, "/etc/haproxy": str(folder)}
+    both = [(folder / file).read_bytes() for file in ("certificate.pem", "key.pem")]
+    (folder / "site.pem").write_bytes(b"".join(both))
+    places = {old: new.removeprefix("http://") for old, new in places.items()}
+    with _running(name, CELLS[name], folder, places) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _running(name: str, file: str, folder: Path, places: dict[str, str]) -> Iterator[str]:
+    """Run a proxy with a file of scripts/deploy, in which places are replaced."""
     found = program(name)
     if found is None:
-        message = f"there is no {name} here; scripts/test fetches it where it can"
+        message = f"there is no {name} here; scripts/lib/fetch_programs fetches it where it can"
         raise RuntimeError(message)
     port = free_port()
-    site = (_DEPLOY / SITES[name]).read_text(encoding="utf-8")
-    site = site.replace("127.0.0.1:8080", service.removeprefix("http://")).replace("/etc/ssl/antechamber", str(folder))
+    site = (_DEPLOY / file).read_text(encoding="utf-8")
+    for old, new in {**places, "/etc/ssl/antechamber": str(folder)}.items():
+        site = site.replace(old, new)
     site = re.sub(r"/var/log/\w+/antechamber.log", str(folder / "access.log"), site)
-    text, arguments = (_as_nginx if name == "nginx" else _as_caddy)(site, folder, port)
+    text, arguments = _FORMS[name](site, folder, port)
     (folder / "proxy.conf").write_text(text, encoding="utf-8")
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen([found, *arguments], stdout=log, stderr=log)  # noqa: S603 -- the program under test
@@ -68,15 +92,23 @@ def _as_caddy(site: str, folder: Path, port: int) -> tuple[str, list[str]]:
     return text, ["run", "--adapter", "caddyfile", "--config", str(folder / "proxy.conf")]
 
 
+def _as_haproxy(site: str, folder: Path, port: int) -> tuple[str, list[str]]:
+    return site.replace("bind :443", f"bind 127.0.0.1:{port}"), ["-db", "-f", str(folder / "proxy.conf")]
+
+
+_FORMS: Final = {"nginx": _as_nginx, "caddy": _as_caddy, "haproxy": _as_haproxy}
+
+
 class NamedClient(httpx.Client):
     """A client that checks the proxy's certificate for the name of the site, which no name service knows."""
 
-    def __init__(self, url: str, certificate: Path, timeout: float, **headers: str) -> None:
+    def __init__(self, url: str, certificate: Path, timeout: float, *, name: str = NAME, **headers: str) -> None:
         """Trust one certificate; `timeout` is in seconds."""
         trust = ssl.create_default_context(cafile=str(certificate))
-        super().__init__(base_url=url, verify=trust, headers={"host": NAME, **headers}, timeout=timeout)
+        self._name = name
+        super().__init__(base_url=url, verify=trust, headers={"host": name, **headers}, timeout=timeout)
 
     def build_request(self, *arguments: Any, **options: Any) -> httpx.Request:
         """Build a request with the name of the site for TLS."""
-        options["extensions"] = (options.get("extensions") or {}) | {"sni_hostname": NAME}
+        options["extensions"] = (options.get("extensions") or {}) | {"sni_hostname": self._name}
         return super().build_request(*arguments, **options)
