@@ -9,6 +9,8 @@ QUESTION: Final = "? "
 UNANSWERABLE: Final = "! "
 FOR_TUNING: Final = {"+ ": QUESTION, "- ": UNANSWERABLE}
 """Questions that are never unseen."""
+HELD_BACK: Final = {"~ ": UNANSWERABLE}
+"""Questions that are always unseen."""
 
 
 class Question(NamedTuple):
@@ -28,13 +30,17 @@ class LabelledSet(NamedTuple):
 
 def load(*, unseen: bool) -> LabelledSet:
     """Return the labelled set with the questions that are unseen while one tunes, or with all others."""
-    every = _read(lambda line: None if line[:2] in FOR_TUNING else line)
-    if unseen:
-        return LabelledSet(every.memories, every.answerable[1::2], every.unanswerable[1::2])
-    more = _read(lambda line: FOR_TUNING[line[:2]] + line[2:] if line[:2] in FOR_TUNING else None)
+    every = _read(lambda line: None if line[:2] in FOR_TUNING | HELD_BACK else line)
+    more = _marked(HELD_BACK if unseen else FOR_TUNING)
+    half = slice(int(unseen), None, 2)
     return LabelledSet(
-        every.memories, every.answerable[::2] + more.answerable, every.unanswerable[::2] + more.unanswerable
+        every.memories, every.answerable[half] + more.answerable, every.unanswerable[half] + more.unanswerable
     )
+
+
+def _marked(marks: dict[str, str]) -> LabelledSet:
+    """Return the questions whose lines begin with one of the marks, as the kinds that the marks name."""
+    return _read(lambda line: marks[line[:2]] + line[2:] if line[:2] in marks else None)
 
 
 def _read(take: Callable[[str], str | None]) -> LabelledSet:
