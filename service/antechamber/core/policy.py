@@ -52,7 +52,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is kept of a private event whose worst finding has the action `quarantine`: its findings, or its text too,
     encrypted."""
     keep_rejected_days: Days = 0
-    """Days for which texts of rejected proposals and settled conflicts are kept; 0 for ever."""
+    """Days for which texts of rejected proposals and settled conflicts are kept; 0 for no limit."""
     keep_withdrawn_days: Days = 0
     """The same of proposals that their producer withdrew as private, from the decision on them."""
     keep_ended_days: Days = 0
@@ -86,7 +86,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     sealed_days: Annotated[int, Meta(ge=1, le=365)] = 14
     """Days after which a sealed event is destroyed."""
     keep_hourly_counts_days: Days = 0
-    """Days for which submissions and replays are counted by hour; older ones only in sum. 0 for ever."""
+    """Days for which submissions and replays are counted by hour; older ones only in sum. 0 for no limit."""
     attempts_per_minute: Annotated[int, Meta(ge=1)] | None = None
     scan_steps_per_second: Annotated[int, Meta(ge=1_000)] = 50_000
     """Steps of scanning, about 2 microseconds each, that the events of one producer may take on average."""

@@ -19,7 +19,7 @@ _FROM_ONE: Final = "a whole number, 1 or more"
 _FROM_ZERO: Final = "a whole number, 0 or more"
 _DAYS: Final = "a whole number, e.g. 30"
 _WORD: Final = "1 to 512 characters without blanks"
-_KEPT_DAYS: Final = "a whole number of days, up to 36500; 0 keeps them for ever"
+_KEPT_DAYS: Final = "a whole number of days, up to 36500; 0 never removes them"
 _TEXT: Final = "a text in quotation marks"
 
 WANTED: Final[dict[str, str]] = {

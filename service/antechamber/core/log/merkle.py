@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
-from antechamber.core.errors import AntechamberError
+from antechamber.core.errors import LogError
 
 EMPTY_ROOT: Final = hashlib.sha256().digest()
 HASH_SIZE: Final = 32
@@ -19,8 +19,11 @@ MAX_BLOCKS: Final = 64
 """Maximum number of cached blocks; each takes about 50 kB."""
 
 
-class TreeError(AntechamberError):
-    """Raised when a proof or node is requested that the tree does not have."""
+class TreeError(LogError):
+    """Raised when a proof or node is requested that the tree does not have.
+
+    Callers ask only for what a checkpoint covers, so then the log has lost a part of what was signed.
+    """
 
 
 class Nodes(Protocol):

@@ -45,7 +45,7 @@ class AccessRows(Protocol):
         """Return the accounts of all such subjects."""
 
     def add_identity(self, digest: str, user: int, now: int, proof: str) -> None:
-        """Bind a subject to an account, for ever."""
+        """Bind a subject to an account; the binding is final."""
 
     def set_role(self, user: UserRow, role: AccountRole, now: int, actor: str) -> None:
         """Change an account's role to another one; the leaf names the actor. The caller holds the sessions."""
