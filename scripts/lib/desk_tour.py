@@ -200,6 +200,7 @@ class Tour:
         self._say(talk, "Add note", WORD[:1900])
         for receipt in (talk, asked):
             self._say(receipt, "Ask the producer", "Of which month, @cora?")
+        self._say(asked, "Add note", "Which gate, @cora?", "dora")
         headers = {"authorization": f"Bearer {self._tokens[BOT]}", "idempotency-key": "tour-answer"}
         path = f"{self.url}/v1/submissions/{talk['submission_id']}/notes"
         httpx.post(path, json={"text": "Of each month.\nSee the runbook."}, headers=headers, timeout=60)
@@ -210,8 +211,8 @@ class Tour:
             page.get_by_role("button", name="Assign", exact=True).click()
             page.get_by_role("status").wait_for()
 
-    def _say(self, receipt: dict[str, Any], button: str, text: str) -> None:
-        with self.window("cora") as opened:
+    def _say(self, receipt: dict[str, Any], button: str, text: str, person: str = "cora") -> None:
+        with self.window(person) as opened:
             page = opened.new_page()
             page.goto(f"{self.url}/review/{receipt['proposal_id']}")
             page.get_by_label("Note, optional").fill(text)
@@ -286,6 +287,7 @@ class Tour:
             "queue": "/review",
             "queue-note": f"/review?done=approved&last={ids['wide']}",
             "latest": "/review/latest",
+            "latest-mine": "/review/latest?mine=yes",
             "proposal": f"/review/{ids['new']}",
             "proposal-hidden": f"/review/{ids['hidden']}",
             "proposal-long": f"/review/{ids['long']}",

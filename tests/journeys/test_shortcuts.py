@@ -262,6 +262,12 @@ def test_undo_is_one_key_and_the_heading_has_the_focus(with_scripts: Journey) ->
     press(page, "f")
     expect(page.get_by_role("status")).to_contain_text("Second review requested")
     expect(page.locator("p.text").first).to_have_text("The second lesson.")
+    press(page, "a")
+    expect(page.get_by_role("status")).to_contain_text("Approved")
+    page.goto(f"{with_scripts.url}/review/latest")
+    press(page, "j", "z")
+    expect(page.get_by_role("status")).to_contain_text("Undone")
+    assert with_scripts.remembered() == []
 
 
 def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:

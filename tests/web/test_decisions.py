@@ -183,6 +183,33 @@ def test_the_latest_decisions_lead_to_where_they_are_taken_back(service: Service
     assert "None of the newest 2,000 decisions is yours" in shown(service.sign_in("kim"), "/review/latest?mine=yes")
 
 
+def test_a_row_of_the_latest_decisions_undoes_it(service: Service) -> None:
+    """Each row of an own, still valid decision has a form that undoes it; rows of others and undone ones have none."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    first, second = (propose(service, content) for content in ("First.", "Second."))
+    service.submit(event(idempotency_key="reused"))
+    refused = service.submit(event(payload={"kind": "fact", "content": "Other."}, idempotency_key="reused")).json()
+    conflict = refused["quarantine_id"]
+    for one in (first, second):
+        bob.decide(one, "reject", reason_code="wrong")
+    fields = dict(re.findall(r'name="([a-z_]+)" value="([^"]*)"', bob.browser.get(f"/quarantine/{conflict}").text))
+    assert bob.post(f"/quarantine/{conflict}/dismiss", fields).status_code == 303
+    page = bob.browser.get("/review/latest").text
+    assert [page.count(f'action="{path}/undo"') for path in (
+        f"/review/{first}", f"/review/{second}", f"/quarantine/{conflict}"
+    )] == [1, 1, 1]  # fmt: skip
+    assert "/undo" not in eve.browser.get("/review/latest").text.partition("<main")[2]
+    for path in (f"/review/{first}", f"/quarantine/{conflict}"):
+        form = page.partition(f'action="{path}/undo"')[2].partition("</form>")[0]
+        fields = dict(re.findall(r'name="([a-z_]+)" value="([^"]*)"', form))
+        assert bob.post(f"{path}/undo", fields).status_code == 303
+        assert bob.post(f"{path}/undo", fields).status_code == 409
+    page = bob.browser.get("/review/latest").text
+    assert f"/review/{second}/undo" in page
+    assert f"/review/{first}/undo" not in page
+    assert f"/quarantine/{conflict}/undo" not in page
+
+
 def test_undoing_an_edit_brings_the_text_back(service: Service) -> None:
     """After an edit is undone, one person can approve the proposed text again."""
     bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)

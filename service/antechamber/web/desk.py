@@ -25,6 +25,7 @@ from antechamber.core.review.queue_filter import (
 )
 from antechamber.core.review.review_date import day_name
 from antechamber.core.review.text_diff import Difference, differ
+from antechamber.core.rows.review import LatestDecision
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import EditPreview
@@ -54,8 +55,9 @@ class ReviewPages(Controller):
     def latest(self, request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show the latest decisions, each with a way to undo it."""
         own = request.query_params.get("mine") == "yes"
-        items = desk_views.latest(_LATEST, request.scope["user"].person if own else "")
-        return page(request, "latest.html", items=items, own=own)
+        account = request.scope["user"]
+        items = desk_views.latest(_LATEST, account.person if own else "")
+        return page(request, "latest.html", items=items, own=own, **_undoable(request, items))
 
     @get("/{proposal_id:str}", sync_to_thread=True)
     def proposal(
@@ -63,6 +65,20 @@ class ReviewPages(Controller):
     ) -> Template:
         """Show one proposal with everything needed for a decision."""
         return show_proposal(request, desk_views, proposal_id)
+
+
+def _undoable(request: AccountRequest, items: list[LatestDecision]) -> dict[str, Any]:
+    """Return by id of their records the decisions of a list that its reader can undo without a reason."""
+    account, state = request.scope["user"], request.app.state
+    own = [row for row in items if row.person == account.person] if account.role == "curator" else []
+    proposals = {row.proposal_id for row in own if row.proposal_id}
+    events = {row.quarantine_id for row in own if row.quarantine_id and not row.proposal_id}
+    taken = filter(None, (state.desk.own_last_decision(one, account) for one in sorted(proposals)))
+    settled = filter(None, (state.quarantine.own_last_decision(one, account) for one in sorted(events)))
+    return {
+        "undoable": {one.standing.review_record_id: one for one in taken},
+        "reopenable": {one.standing.review_record_id: one for one in settled},
+    }
 
 
 def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str | None = None) -> Template:

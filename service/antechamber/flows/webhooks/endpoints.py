@@ -5,6 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from antechamber.core.addresses import redact_address
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
@@ -164,7 +165,7 @@ def _sequence(tx: Rows, start: str) -> int:
             raise WebhookError(message) from None
         sequence = _first_at(tx, moment, size)
     if sequence > size:
-        message = f"the log has {size} leaves, so there is no sequence {sequence}"
+        message = f"the log has {counted(size, 'leaf', 'leaves')}, so there is no sequence {sequence}"
         raise WebhookError(message)
     return sequence
 
