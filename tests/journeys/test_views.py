@@ -50,6 +50,7 @@ def test_times_are_those_of_the_reader(with_scripts: Journey) -> None:
     fill(with_scripts)
     page = with_scripts.sign_in("cora")
     expect(page.locator(".rows time").first).to_have_text(re.compile(r"just now|ago$"))
+    page.wait_for_function("document.cookie.includes('zone=')")  # the text alone may still be the server's
     offset = page.evaluate("String(-new Date().getTimezoneOffset())")
     assert {one["value"] for one in page.context.cookies() if one["name"] == "zone"} == {offset}
     title = page.locator(".rows time").first.get_attribute("title") or ""
