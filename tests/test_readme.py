@@ -511,6 +511,6 @@ def test_nothing_recommends_what_no_index_has() -> None:
     sources = [*(ROOT / "service").rglob("*.py"), *(ROOT / "templates").rglob("*.html"), *map(ROOT.joinpath, NAMES)]
     wrong = re.compile(r"pip install '?antechamber")
     assert [file.name for file in sources if wrong.search(file.read_text(encoding="utf-8"))] == []
-    for extra in ("mcp", "postgres"):
+    for extra in ("mcp", "postgres", "tracing"):
         assert f"`scripts/setup {extra}`" in CHAPTERS
         assert f"`pip install 'PATH-TO-WHEEL[{extra}]'`" in CHAPTERS
