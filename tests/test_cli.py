@@ -563,7 +563,7 @@ def test_a_line_that_stays_without_an_answer_is_named_and_nothing_follows_it(
         issued = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data"))
         stdin = _ndjson(*(_bare(f"Sentence {number}.") for number in range(5)))
         done = _run("submit", "-", "--url", url, stdin=stdin, ANTECHAMBER_TOKEN=issued.stdout.strip())
-    _fails(done, f"2 of 5 lines were answered. {url}: rate-limited: ", "(line 3). Nothing is lost: send the same file")
+    _fails(done, f"2 of 5 lines answered. {url}: rate-limited: ", "(line 3). Nothing is lost: send the same file")
     assert done.stdout.splitlines()[-1] == "      2 accepted-for-review"
 
 
@@ -627,7 +627,7 @@ def test_a_bad_line_stops_everything_before_it_begins(server: dict[str, str], ba
     good = _bare(f"Never sent, for the next line is bad: {BAD.index((bad, said))}.")
     stdin = json.dumps(good).encode() + b"\n\n" + (bad.encode() if isinstance(bad, str) else bad) + b"\n"
     done = _run("submit", "-", stdin=stdin, **server)
-    _fails(done, "Error: 1 of 2 lines are no events, so nothing was sent.")
+    _fails(done, "Error: Invalid events: 1 of 2 lines. Nothing was sent.")
     (line,) = [line for line in done.stderr.splitlines() if not line.startswith("Error")]
     assert line.startswith(f"line 3: {said}")
     assert "None" not in line
@@ -639,7 +639,7 @@ def test_every_bad_line_is_named_up_to_some(server: dict[str, str]) -> None:
     """Several invalid lines are named at once, so a file can be corrected in one pass."""
     done = _run("submit", "-", stdin="{\n" * 30, **server)
     assert [int(number) for number in re.findall(r"^line (\d+): ", done.stderr, re.MULTILINE)] == [*range(1, 21)]
-    _fails(done, "30 of 30 lines are no events, so nothing was sent. The other 10 are not shown.")
+    _fails(done, "Invalid events: 30 of 30 lines. Nothing was sent. The other 10 are not shown.")
 
 
 @pytest.mark.parametrize("stdin", ["", "\n", " \n\r\n"])
@@ -675,7 +675,7 @@ def test_an_unreachable_service_is_a_clear_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.0)
     address = f"http://127.0.0.1:{free_port()}" if url == "nothing" else url
     done = _run("submit", "-", "--url", address, stdin=_ndjson(_bare("Some text.")), ANTECHAMBER_TOKEN="antp_x")
-    _fails(done, "Error: 0 of 1 lines were answered. ")
+    _fails(done, "Error: 0 of 1 line answered. ")
     assert done.stdout == ""
     assert "No line was sent" not in done.stderr
     assert (url != "nothing") or f"{address}: no connection: " in done.stderr
@@ -967,7 +967,7 @@ def test_what_was_answered_before_the_service_went_away_is_shown(
         monkeypatch.setattr(Submitter, "submit_batch", revoke_after_one)
         stdin = _ndjson(*(_bare(f"Sentence {number}.") for number in range(5)))
         done = _run("submit", "-", "--url", url, stdin=stdin, ANTECHAMBER_TOKEN=token)
-    _fails(done, "Error: 2 of 5 lines were answered. http://", "no valid token came", "(line 3)", "same file again")
+    _fails(done, "Error: 2 of 5 lines answered. http://", "no valid token came", "(line 3)", "same file again")
     assert [line[:27] for line in done.stdout.splitlines()] == [
         "line 1: accepted-for-review",
         "line 2: accepted-for-review",

@@ -451,7 +451,7 @@ def test_items_without_an_answer_are_counted(tmp_path: Path, guide: Path, monkey
         limited.close()
     assert last(done, 1) == "2 proposals, 0 unchanged"
     assert "unanswered line 10: Decisions: We use one database." in done.stdout
-    assert "2 of 3 items were answered" in done.stderr
+    assert "2 of 3 items answered" in done.stderr
 
 
 def test_files_follow_the_service(live: Live, guide: Path, scope: str) -> None:

@@ -97,7 +97,7 @@ def follow(page: Page) -> None:
     expect(page.get_by_role("heading", name="In the log")).to_be_visible()
     expect(page.get_by_role("listitem")).to_have_count(3)
     page.get_by_role("link", name="how it is proven").first.click()
-    expect(page.get_by_role("img", name="hashes lead from this entry to the signed root")).to_be_visible()
+    expect(page.get_by_role("img", name="hashes from this entry to the signed root")).to_be_visible()
     page.go_back()
     page.get_by_role("link", name="Audit").first.click()
     page.get_by_label("Disposition").select_option("accepted-for-review")

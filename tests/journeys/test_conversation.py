@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from journey import EITHER_WAY, Journey
 from support import HANG_SECONDS
 
-with_keys = pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+with_keys = pytest.mark.parametrize("location", ["postgres"], indirect=True)
 """The browser's key handling is the same on each engine, so one suffices."""
 
 

@@ -27,7 +27,7 @@ def test_an_approved_calibration_item_reveals_its_verdict_and_is_no_memory(with_
         "explanation": WHY,
     }
     added = antechamber("calibrate", "add", "-", *where(journey.location), stdin=json.dumps(item))
-    assert "Added 1 calibration items." in added.stdout
+    assert "Added 1 calibration item." in added.stdout
     page.goto(f"{journey.url}/review")
     page.get_by_role("link", name=TEXT).click()
     expect(page.locator("#scope")).to_contain_text("Proposal")

@@ -245,7 +245,7 @@ def test_a_file_is_added_whole_or_not_at_all(service: Service) -> None:
         assert said in bad.output, bad.output
     assert calibrate(service, "").exit_code == 1
     assert "4194304 bytes" in calibrate(service, "x" * 4_300_000).output
-    assert "1001 items" in calibrate(service, *[item()] * 1001).output
+    assert "1,001 items" in calibrate(service, *[item()] * 1001).output
     assert json.loads(calibrate(service, verb="list").stdout) == []
     assert calibrate(service, item(), item(), item("Deploy at noon.")).output == (
         "Added 2 calibration items. 1 were there already.\n"

@@ -47,7 +47,7 @@ def test_a_change_is_shown_with_its_producer_scope_and_number(service: Service, 
     assert (answer.status_code, answer.headers["location"]) == (303, "/policy/rehearsal")
     assert over(service).error == ""
     page = without_indents(desk.browser.get("/policy/rehearsal").text)
-    assert "1 of 1 replayed submissions would change." in page
+    assert "1 of 1 replayed submission would change." in page
     assert "kind-unsupported" in page
     assert "worker:release-bot" in page
     assert proposal["submission_id"] in page

@@ -12,6 +12,7 @@ from antechamber.cli.sending import Line, explain, is_recorded, is_refused, send
 from antechamber.core.admission.canonical import decode
 from antechamber.core.admission.receipt import refusal_detail
 from antechamber.core.contract import Disposition, Receipt
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.outcomes import OUTCOMES
 from antechamber.core.outgoing import body_of, hash_event
@@ -56,7 +57,7 @@ def submit(file: Any, fail_on: tuple[str, ...], url: str, *, as_json: bool) -> N
     if not lines:
         click.echo("No line was sent: there is none.", err=True)
     if problem is not None:
-        fail(AntechamberError(f"{len(answers)} of {len(lines)} lines were answered. {problem}"))
+        fail(AntechamberError(f"{len(answers)} of {counted(len(lines), 'line')} answered. {problem}"))
     failures = {name for choice in fail_on for name in (_REJECTED if choice == "rejected" else (choice,))}
     if any(not is_recorded(receipt) or receipt.disposition in failures for receipt in receipts):
         sys.exit(1)
@@ -113,7 +114,7 @@ def _complete(raw: bytes) -> list[Line]:
             click.echo(sentence, err=True)
         rest = f" The other {len(invalid) - _MAX_LISTED} are not shown." if len(invalid) > _MAX_LISTED else ""
         total = len(invalid) + len(lines)
-        fail(AntechamberError(f"{len(invalid)} of {total} lines are no events, so nothing was sent.{rest}"))
+        fail(AntechamberError(f"Invalid events: {len(invalid)} of {counted(total, 'line')}. Nothing was sent.{rest}"))
     return lines
 
 

@@ -205,7 +205,7 @@ def list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
 @click.option("--yes", is_flag=True, help="Do not ask; for scripts.")
 @location_options
 def erase(subject: str, reason: str, location: Location, *, yes: bool) -> None:
-    """Erase all text of a decided proposal or settled quarantined event, for ever.
+    """Permanently erase all text of a decided proposal or settled quarantined event.
 
     The leaf of the erasure stays, and so does every proof; what was committed to cannot be opened any more. The
     event's hash stays too, because its receipt replays. Backups keep what they have.

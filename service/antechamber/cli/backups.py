@@ -13,6 +13,7 @@ from antechamber.app.restoring import Newer, Restored, restore_backup
 from antechamber.cli.audit import list_ended, print_ended
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.backups.manifest import BackupError, Manifest
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.settings import Location
 
@@ -81,7 +82,7 @@ def create(
         facts = {"file": str(created.path), "bytes": created.size, "removed": [str(old) for old in created.removed]}
         show(facts | _facts(created.manifest))
         return
-    click.echo(f"Wrote {created.path}: {created.size:,} bytes, {_describe(created.manifest)}.")
+    click.echo(f"Wrote {created.path}: {counted(created.size, 'byte')}, {_describe(created.manifest)}.")
     for old in created.removed:
         click.echo(f"Removed {old}.")
 
@@ -203,7 +204,8 @@ def _print_restored(restored: Restored, location: Location) -> None:
 
 def _describe(manifest: Manifest) -> str:
     keys = "with keys" if manifest.keys else "without keys"
-    return f"made {manifest.origin.created_at}, {manifest.engine}, {manifest.log.size:,} leaves of the log, {keys}"
+    leaves = counted(manifest.log.size, "leaf", "leaves")
+    return f"made {manifest.origin.created_at}, {manifest.engine}, {leaves} of the log, {keys}"
 
 
 def _facts(manifest: Manifest) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import msgspec
 
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.rows.blind import BlindItem
 from antechamber.core.times import format_time
@@ -41,7 +42,7 @@ def add_items(file: Any, policies: Path | None, location: Location, *, as_json: 
         show(msgspec.structs.asdict(result))
         return
     known = f" {result.known} were there already." if result.known else ""
-    click.echo(f"Added {result.added} calibration items.{known}")
+    click.echo(f"Added {counted(result.added, 'calibration item')}.{known}")
 
 
 @calibrate.command("list")

@@ -17,6 +17,7 @@ import click
 import httpx
 
 from antechamber.cli.options import fail
+from antechamber.core.counted import counted
 from antechamber.core.outgoing import hash_event
 from antechamber.resources import folder
 from antechamber.settings import SettingsError
@@ -188,7 +189,8 @@ def _show(place: Path, url: str, *, once: bool) -> None:
     click.echo(f"\nAntechamber runs at {url}; its policy and its log are in {os.path.relpath(place)}")
     click.echo("\nWhat agents sent, and the answers:")
     send(url, tokens)
-    click.echo(f"\nWhat an agent remembers now: {len(recall(url, tokens[BOT]))} memories. A curator has to decide.")
+    memories = counted(len(recall(url, tokens[BOT])), "memory", "memories")
+    click.echo(f"\nWhat an agent remembers now: {memories}. A curator has to decide.")
     link = run("user", "add", "cora", "--role", "curator", "--data", data, "--url", url)
     click.echo(f"\nOpen this link, sign in as the curator and approve a proposal:\n\n  {link}\n")
     click.echo("It works once, for 15 minutes.")

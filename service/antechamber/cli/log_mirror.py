@@ -14,6 +14,7 @@ import click
 from antechamber.cli.options import fail
 from antechamber.client.log_mirror import LogMirror, Mirrored, opened_mirror
 from antechamber.client.log_reader import LogReader, LogReadError
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.log.checkpoint_text import read_key
 
@@ -92,7 +93,8 @@ def _follow(copy: LogMirror, folder: Path, interval: float) -> NoReturn:
 
 def _show(mirrored: Mirrored, folder: Path) -> None:
     size = mirrored.checkpoint.size
-    click.echo(f"{folder}: {size:,} leaves of {mirrored.checkpoint.origin}, {size - mirrored.before:,} of them new.")
+    leaves = counted(size, "leaf", "leaves")
+    click.echo(f"{folder}: {leaves} of {mirrored.checkpoint.origin}, {size - mirrored.before:,} of them new.")
     sys.stdout.flush()
 
 

@@ -16,6 +16,7 @@ from antechamber.client.memory_files import IMPORT_FORMATS, ImportFormat, read_i
 from antechamber.client.memory_reading import ScopeMemories, with_address
 from antechamber.client.submitter import Submitter
 from antechamber.core.contract import PRODUCER, Receipt
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.memory_files.import_plan import ImportTarget, PlannedItem, plan_import
 from antechamber.core.memory_files.item import MAX_FILE, FileItem, MemoryFileError, check_scope
@@ -178,7 +179,7 @@ def _send(url: str, token: str, plan: Sequence[PlannedItem]) -> tuple[list[Impor
             done.append(_answered(planned, receipt))
         else:
             done.append(ImportedItem(planned=planned, result="unanswered"))
-    return done, problem and f"{len(answers)} of {len(lines)} items were answered. {problem}"
+    return done, problem and f"{len(answers)} of {counted(len(lines), 'item')} answered. {problem}"
 
 
 def _report(done: Sequence[ImportedItem], file: str, *, as_json: bool, dry_run: bool) -> None:
@@ -198,6 +199,7 @@ def _report(done: Sequence[ImportedItem], file: str, *, as_json: bool, dry_run: 
         click.echo("Dry run: nothing was sent.", err=True)
     if counts["refused"]:
         click.echo(f"{counts['refused']} refused; change them and import the file again.", err=True)
+    # Programs read this line, so its words stay the same for every number.
     click.echo(f"{proposals} proposals, {counts['unchanged']} unchanged")
 
 

@@ -13,6 +13,7 @@ from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
 from antechamber.core.access.lifetimes import parse_lifetime
 from antechamber.core.access.sessions import AccessError
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.times import format_time
 from antechamber.flows.access import AccessFlows
@@ -87,7 +88,7 @@ def revoke(name: str, location: Location, *, as_json: bool) -> None:
     if as_json:
         show({"revoked": count})
     elif count:
-        click.echo(f"Revoked {count} token{'s' if count > 1 else ''}.")
+        click.echo(f"Revoked {counted(count, 'token')}.")
     if not count:
         fail(AntechamberError(f"no token in use is called {name}; see: antechamber token list"))
 

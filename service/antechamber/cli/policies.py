@@ -11,6 +11,7 @@ import msgspec
 
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.privacy import KINDS
 from antechamber.core.rehearsal import NOT_REPLAYED, TOTALS, ChangeGroup, RehearsalReport
@@ -47,7 +48,7 @@ def check_policy(policies: Path | None, *, rules: bool, as_json: bool) -> None:
     for kind in KINDS:
         own = [rule for rule in checked.detectors if rule.kind == kind]
         off = [rule.rule_id for rule in own if rule.rule_id in checked.privacy.off]
-        click.echo(f"{kind}: {len(own)} rules" + (f"; off: {', '.join(off)}" if off else ""))
+        click.echo(f"{kind}: {counted(len(own), 'rule')}" + (f"; off: {', '.join(off)}" if off else ""))
         for rule in own if rules else ():
             click.echo(f"  {rule.rule_id}: {'off' if rule.rule_id in off else rule.action}: {rule.title}")
     if not rules:
@@ -111,7 +112,7 @@ def _progress() -> Callable[[int, int], None]:
         nonlocal shown
         if (percent := done * 100 // total) != shown:
             shown = percent
-            click.echo(f"\rReplaying {total:,} submissions: {percent} % ", err=True, nl=done == total)
+            click.echo(f"\rReplaying {counted(total, 'submission')}: {percent} % ", err=True, nl=done == total)
 
     return show_progress
 
@@ -125,7 +126,7 @@ def _describe(report: RehearsalReport) -> Iterator[str]:
             if kind in report.totals:
                 yield f"{report.totals[kind]:>9,}  {text}"
     else:
-        yield f"No change in {report.replayed:,} submission{'s' * (report.replayed != 1)}."
+        yield f"No change in {counted(report.replayed, 'submission')}."
     if report.not_replayed:
         yield "Not replayed, because no text of them can be read:"
         for cause, number in report.not_replayed.items():

@@ -10,6 +10,7 @@ import msgspec
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.cli.policies import is_terminal
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.retention import PlanRow
 from antechamber.core.times import format_time
@@ -114,8 +115,8 @@ def run_removal(archive: Path, limit: int, policies: Path | None, location: Loca
         click.echo("No text is older than the policy keeps it.")
     else:
         verb = "Went on with" if done.resumed else "Wrote"
-        click.echo(f"{verb} {archive}: {run.items:,} items, proven by the checkpoint of size {run.size}.")
-        click.echo(f"Removed {done.removed:,} texts.")
+        click.echo(f"{verb} {archive}: {counted(run.items, 'item')}, proven by the checkpoint of size {run.size}.")
+        click.echo(f"Removed {counted(done.removed, 'text')}.")
     if done.summed:
         click.echo("Added up old counts by hour.")
 

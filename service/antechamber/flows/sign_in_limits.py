@@ -7,6 +7,7 @@ from typing import Final
 
 from blake3 import blake3
 
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ports.access import AccessRows
 
@@ -20,7 +21,7 @@ class TooManyAttemptsError(AntechamberError):
     """Raised after too many failed sign-ins; `wait` is the number of seconds to wait."""
 
     def __init__(self, wait: int) -> None:
-        super().__init__(f"Too many failed attempts. Try again in {max(1, wait // 60)} minutes.")
+        super().__init__(f"Too many failed attempts. Try again in {counted(max(1, wait // 60), 'minute')}.")
         self.wait = wait
 
 

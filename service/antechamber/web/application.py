@@ -23,6 +23,7 @@ from litestar.template import TemplateConfig
 from litestar.types import Message, Scope
 
 from antechamber.background import Background
+from antechamber.core.counted import counted
 from antechamber.core.errors import BusyError, LogError, NotFoundError, RequestRefusedError, UnavailableError
 from antechamber.core.review.edit_field import to_field
 from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
@@ -302,6 +303,7 @@ def environment(templates: Path) -> Environment:
     templates_environment.filters |= {
         "reveal": reveal,
         "shorten": shorten,
+        "counted": counted,
         "glimpse": glimpse,
         "in_field": to_field,
         "moment": format_time,

@@ -137,7 +137,9 @@ def _submitting() -> dict[str, Any]:
     whole = {"event": {"summary": "An event with every member", "value": EXAMPLE_EVENT}}
     event = {"application/json": {"schema": ref("SubmissionBody"), "examples": whole}}
     lines = {_NDJSON: {"schema": {"type": "string"}}}
-    batch_answer = {"200": {"description": "One form_receipt a line, each with its line number", "content": lines}}
+    batch_answer = {
+        "200": {"description": "One receipt or problem a line, each with its line number", "content": lines}
+    }
     return {
         "/v1/submissions": {
             "post": {
@@ -386,5 +388,5 @@ def _received_parameters() -> list[dict[str, Any]]:
     return [
         *_filters("Received"),
         query("disposition", "The disposition", enum=[*get_args(Disposition), "any"]),
-        query("reason_code", "The first code of the form_receipt", enum=list(CODES)),
+        query("reason_code", "The first code of the receipt", enum=list(CODES)),
     ]

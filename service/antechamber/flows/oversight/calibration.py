@@ -7,6 +7,7 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.admission.canonical import canonical
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
@@ -75,7 +76,8 @@ class Calibration:
             raise CalibrationError(message)
         lines = [(number, raw) for number, raw in enumerate(file.split(b"\n"), 1) if raw.strip()]
         if not 0 < len(lines) <= MAX_ITEMS:
-            message = f"the file has {len(lines)} items; write between 1 and {MAX_ITEMS}, one JSON object per line"
+            found = counted(len(lines), "item")
+            message = f"the file has {found}; write between 1 and {MAX_ITEMS:,}, one JSON object per line"
             raise CalibrationError(message)
         items: list[CalibrationLine] = []
         wrong: list[str] = []
