@@ -45,7 +45,9 @@ def asked(checkout: Path) -> list[str]:
     file = checkout / "asked"
     lines = file.read_text().splitlines() if file.exists() else []
     file.unlink(missing_ok=True)
-    return [line.removeprefix(USED).removeprefix(" --no-deps --require-hashes -r scripts/locks/").strip() for line in lines]
+    return [
+        line.removeprefix(USED).removeprefix(" --no-deps --require-hashes -r scripts/locks/").strip() for line in lines
+    ]
 
 
 ITSELF = "--no-deps --no-build-isolation -e ."
