@@ -1,5 +1,6 @@
 """A mirror of a log is complete and verified at any moment, and refuses hostile or broken logs with evidence."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from antechamber.cli import main
-from antechamber.client.log_mirror import LogMirrorError, Mirrored, MisbehaviorError, opened_mirror
+from antechamber.client.log_mirror import (
+    LogMirrorError,
+    Mirrored,
+    MisbehaviorError,
+    NotCosignedError,
+    opened_mirror,
+)
 from antechamber.client.log_reader import LogReader, LogReadError
 from antechamber.client.log_tile_tree import TileTree, WrongTileError
 from antechamber.client.wire import AddressError
@@ -18,6 +25,7 @@ from antechamber.core.log.checkpoint_text import VerifierKey, read_text
 from antechamber.core.log.tiles import ENTRIES, TilePlace, edge, read_bundle
 from log_server import LogServer
 from support import HANG_SECONDS, free_port, serving, until
+from witness import WitnessServer
 
 
 def update(log: LogServer, folder: Path) -> Mirrored:
@@ -236,6 +244,56 @@ def test_another_key_and_another_origin_are_refused(tmp_path: Path) -> None:
             assert mirror.update().before == 5
 
 
+def cosigned(note: str, *witnesses: WitnessServer) -> bytes:
+    """Return a checkpoint with the cosignatures of witnesses."""
+    text = note.rpartition("\n\n")[0] + "\n"
+    return (note + "".join(one.line(text) for one in witnesses)).encode()
+
+
+def test_a_checkpoint_is_taken_over_once_every_witness_cosigned_it(tmp_path: Path) -> None:
+    """A late witness is waited for without evidence; the witnesses given last are remembered by the folder."""
+    first, second = WitnessServer(), WitnessServer("other.example/w")
+    options = ("--witness", str(first.key), "--witness", str(second.key))
+    with LogServer(leaves=3).running() as log, LogReader(log.url) as reader:
+        result = call(log, tmp_path, *options)
+        assert result.exit_code == 1
+        late = "the witness witness.example/w has not cosigned the checkpoint of 3 leaves yet"
+        assert f"{late}. What was verified so far is kept: run the same command again" in result.output
+        log.instead["checkpoint"] = cosigned(log.checkpoint(), first)
+        with (
+            opened_mirror(tmp_path, reader, []) as mirror,
+            pytest.raises(NotCosignedError, match=re.escape(second.key.name)),
+        ):
+            mirror.update()
+        assert not (tmp_path / "checkpoint").exists()
+        assert not (tmp_path / "evidence").exists()
+        log.instead["checkpoint"] = cosigned(log.checkpoint(), first, second)
+        with opened_mirror(tmp_path, reader, []) as mirror:
+            assert mirror.update().checkpoint.size == 3
+        assert (tmp_path / "checkpoint").read_bytes() == log.instead["checkpoint"]
+        log.grow(1)
+        log.instead["checkpoint"] = cosigned(log.checkpoint(), second)
+        assert call(log, tmp_path).exit_code == 1
+        assert (
+            "4 leaves of antechamber/tests, 1 of them new" in call(log, tmp_path, "--witness", str(second.key)).output
+        )
+
+
+def test_a_wrong_cosignature_is_refused_with_evidence(tmp_path: Path) -> None:
+    """A cosignature of another checkpoint under a trusted witness's name is refused."""
+    witness = WitnessServer()
+    with LogServer(leaves=3).running() as log, LogReader(log.url) as reader:
+        forged = log.checkpoint() + witness.line("antechamber/tests\n2\n")
+        log.instead["checkpoint"] = forged.encode()
+        with opened_mirror(tmp_path, reader, [log.key], [witness.key]) as mirror:
+            with pytest.raises(MisbehaviorError, match=r"the cosignature of witness\.example/w is wrong"):
+                mirror.update()
+            log.instead["checkpoint"] = cosigned(log.checkpoint(), witness)
+            assert mirror.update().checkpoint.size == 3
+        (evidence,) = (tmp_path / "evidence").iterdir()
+        assert (evidence / "checkpoint").read_text() == forged
+
+
 def test_what_the_folder_or_the_call_lacks_is_explained(tmp_path: Path) -> None:
     """No key, keys of other logs, a damaged checkpoint and a folder in use are refused with what to do."""
     with LogServer(leaves=3).running() as log, LogReader(log.url) as reader:
@@ -290,6 +348,9 @@ def test_a_wrong_call_is_explained(tmp_path: Path) -> None:
         result = CliRunner().invoke(main, ["log", "mirror", log.url, str(tmp_path), "--key", key])
         assert result.exit_code == 1
         assert problem in result.output
+    result = call(log, tmp_path, "--witness", str(log.key))
+    assert result.exit_code == 1
+    assert "no key of a witness" in result.output
     (tmp_path / "file").write_text("")
     result = call(log, tmp_path / "file" / "below")
     assert result.exit_code == 1

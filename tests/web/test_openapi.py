@@ -128,11 +128,11 @@ def test_every_reference_resolves(served: dict[str, Any]) -> None:
 
 
 def test_the_document_and_the_routes_agree(shared: Service, served: dict[str, Any]) -> None:
-    """Every route for agents is documented with every method, and no other route is."""
+    """Every route for agents, auditors and mirrors is documented with every method, and no other route is."""
     registered = {
         (re.sub(r"{(\w+):\w+}", r"{}", route.path), method)
         for route in shared.app.routes
-        if route.path.startswith("/v1/")
+        if route.path.startswith(("/v1/", "/log/"))
         for method in methods_of(route) - {"OPTIONS"}
     }
     documented = {(re.sub(r"{\w+}", "{}", path), method.upper()) for path, method, _ in operations(served)}

@@ -12,11 +12,12 @@ from typing import Final, NoReturn
 import click
 
 from antechamber.cli.options import fail
-from antechamber.client.log_mirror import LogMirror, Mirrored, opened_mirror
+from antechamber.client.log_mirror import LogMirror, Mirrored, NotCosignedError, opened_mirror
 from antechamber.client.log_reader import LogReader, LogReadError
 from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.core.log.checkpoint_text import read_key
+from antechamber.core.log.cosignature import read_witness_key
 
 _LONGEST_PAUSE: Final = 300.0
 """Seconds between two attempts, at most, while the log cannot be read."""
@@ -32,6 +33,13 @@ _LONGEST_PAUSE: Final = 300.0
     multiple=True,
     help="Verifier key of the log, needed once; after a change of keys give the new one, and the old ones after it.",
 )
+@click.option(
+    "--witness",
+    "witnesses",
+    metavar="VKEY",
+    multiple=True,
+    help="Verifier key of a witness that must cosign each checkpoint; may be repeated, and is remembered in DIR.",
+)
 @click.option("--follow", is_flag=True, help="Go on until Ctrl-C or SIGTERM, which end it with status 0.")
 @click.option(
     "--interval",
@@ -40,20 +48,23 @@ _LONGEST_PAUSE: Final = 300.0
     show_default=True,
     help="Seconds between two looks with --follow.",
 )
-def mirror(url: str, folder: Path, keys: tuple[str, ...], interval: float, *, follow: bool) -> None:
+def mirror(
+    url: str, folder: Path, keys: tuple[str, ...], witnesses: tuple[str, ...], interval: float, *, follow: bool
+) -> None:
     """Copy the log of the service at URL into DIR, verify everything, and refuse a log that shrank or was forked.
 
     DIR gets the layout of C2SP tlog-tiles, so that a web server can serve it. Each file is verified before it gets its
     name. The command can be killed at any moment, and the next call goes on. A log that is not public needs the token
     of an auditor of all scopes in ANTECHAMBER_TOKEN.
 
-    What contradicts the signed log is never taken over: DIR/evidence keeps it, and the exit status is 1.
+    What contradicts the signed log is never taken over: DIR/evidence keeps it, and the exit status is 1. A checkpoint
+    that a witness has not cosigned yet is not taken over either; --follow waits for it.
     """
     try:
-        trusted = [read_key(key) for key in keys]
+        trusted, cosigning = [read_key(key) for key in keys], [read_witness_key(key) for key in witnesses]
         with (
             LogReader(url, os.environ.get("ANTECHAMBER_TOKEN", "")) as reader,
-            opened_mirror(folder, reader, trusted) as copy,
+            opened_mirror(folder, reader, trusted, cosigning) as copy,
         ):
             if follow:
                 signal.signal(signal.SIGTERM, _end)
@@ -61,7 +72,7 @@ def mirror(url: str, folder: Path, keys: tuple[str, ...], interval: float, *, fo
                     _follow(copy, folder, interval)
             else:
                 _show(copy.update(_progress()), folder)
-    except LogReadError as error:
+    except (LogReadError, NotCosignedError) as error:
         fail(LogReadError(f"{error}. What was verified so far is kept: run the same command again"))
     except OSError as error:
         fail(AntechamberError(f"{folder} cannot be written: {error.strerror or error}. What was verified is kept"))
@@ -74,13 +85,13 @@ def _end(_number: int, _frame: object) -> NoReturn:
 
 
 def _follow(copy: LogMirror, folder: Path, interval: float) -> NoReturn:
-    """Update the copy again and again; while the log cannot be read, pauses become longer."""
+    """Update the copy again and again; pauses become longer while the log cannot be read or a witness is late."""
     pause, shown = interval, False
     while True:
         try:
             mirrored = copy.update(_progress())
-        except LogReadError as error:
-            if not error.temporary:
+        except (LogReadError, NotCosignedError) as error:
+            if isinstance(error, LogReadError) and not error.temporary:
                 raise
             pause = min(pause * 2, max(_LONGEST_PAUSE, interval))
             click.echo(f"Error: {error}. It is tried again in {pause:.0f} s.", err=True)

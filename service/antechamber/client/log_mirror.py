@@ -6,13 +6,14 @@ last. So everything below it is complete and verified at any moment, and a copy 
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from antechamber import durable_files
 from antechamber.checkpoint_signer import verify
 from antechamber.client.log_tile_tree import TileTree, WrongTileError
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError, BusyError
 from antechamber.core.log.checkpoint_text import (
     MAX_NOTE,
@@ -23,12 +24,15 @@ from antechamber.core.log.checkpoint_text import (
     read_key,
     read_text,
 )
+from antechamber.core.log.cosignature import read_cosignature, read_witness_key
 from antechamber.core.log.merkle import BLOCK, leaf_hash
 from antechamber.core.log.tiles import ENTRIES, TileError, TilePlace, edge, read_bundle, width_at
 
 CHECKPOINT: Final = "checkpoint"
 KEYS: Final = "mirror.keys"
 """The verifier keys that were given last, one per line."""
+WITNESSES: Final = "mirror.witnesses"
+"""The keys of the witnesses that were given last, one per line."""
 LOCK: Final = "mirror.lock"
 EVIDENCE: Final = "evidence"
 """Folder with one folder for each checkpoint that was refused."""
@@ -40,6 +44,10 @@ class LogMirrorError(AntechamberError):
 
 class MisbehaviorError(AntechamberError):
     """Raised when a log is not what it signed, or not what it was; the text says where the evidence is."""
+
+
+class NotCosignedError(AntechamberError):
+    """Raised when a witness has not cosigned the checkpoint yet; nothing is known to be wrong with the log."""
 
 
 class TileReader(Protocol):
@@ -70,20 +78,25 @@ class _WrongError(AntechamberError):
 class LogMirror:
     """The copy in one folder; use it inside `opened_mirror`."""
 
-    def __init__(self, folder: Path, keys: list[VerifierKey], reader: TileReader) -> None:
+    def __init__(
+        self, folder: Path, keys: list[VerifierKey], reader: TileReader, witnesses: Sequence[VerifierKey]
+    ) -> None:
         self._folder = folder
         self._keys = keys
         self._reader = reader
+        self._witnesses = witnesses
 
     def update(self, report: Callable[[int, int], None] = lambda _done, _due: None) -> Mirrored:
         """Copy what was added to the log; `report` gets the number of verified leaves and that of all.
 
-        Raises MisbehaviorError after the evidence is on disk; LogMirrorError; or what the reader raises.
+        Raises MisbehaviorError after the evidence is on disk; NotCosignedError; LogMirrorError; or what the reader
+        raises.
         """
         raw = self._reader.checkpoint()
         kept = self._kept()
         try:
             new = self._read(raw)
+            self._check_witnesses(raw.decode(), new)
             return self._take(raw, new, self._known(kept), report)
         except (_WrongError, WrongTileError, TileError) as error:
             where = self._keep_evidence(raw, kept, str(error), getattr(error, "files", {}))
@@ -124,6 +137,22 @@ class LogMirror:
                 raise _WrongError(text)
         text = f"The checkpoint cannot be trusted: {problem}. If the log changed its key, give the new one with --key"
         raise _WrongError(text)
+
+    def _check_witnesses(self, note: str, checkpoint: Checkpoint) -> None:
+        """Verify that each witness cosigned a checkpoint.
+
+        Raises NotCosignedError for the first that did not, so that a fork that no witness saw is not taken over.
+        """
+        for witness in self._witnesses:
+            try:
+                at = read_cosignature(note, witness, verify)
+            except NoteError as error:
+                text = f"The checkpoint cannot be trusted: {error}"
+                raise _WrongError(text) from None
+            if at is None:
+                leaves = counted(checkpoint.size, "leaf", "leaves")
+                message = f"the witness {witness.name} has not cosigned the checkpoint of {leaves} yet"
+                raise NotCosignedError(message)
 
     def _take(
         self, raw: bytes, new: Checkpoint, old: Checkpoint | None, report: Callable[[int, int], None]
@@ -241,8 +270,12 @@ def _make_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def opened_mirror(folder: Path, reader: TileReader, keys: list[VerifierKey]) -> Iterator[LogMirror]:
-    """Yield the mirror in a folder, which is created; `keys` replace those that were trusted before, if any are given.
+def opened_mirror(
+    folder: Path, reader: TileReader, keys: Sequence[VerifierKey], witnesses: Sequence[VerifierKey] = ()
+) -> Iterator[LogMirror]:
+    """Yield the mirror in a folder, which is created.
+
+    `keys` and `witnesses` replace those that were trusted before, if any are given; each witness has to cosign.
 
     Raises LogMirrorError if no key is known, or another log's is given; BusyError if another process has the folder.
     """
@@ -252,16 +285,16 @@ def opened_mirror(folder: Path, reader: TileReader, keys: list[VerifierKey]) -> 
             message = f"another process writes into {folder}"
             raise BusyError(message)
         trusted = _trust(folder, keys)
+        cosigning = _remember(folder / WITNESSES, witnesses, read_witness_key)
         for draft in folder.rglob("*.new"):
             # The rest of a process that was killed.
             draft.unlink()
-        yield LogMirror(folder, trusted, reader)
+        yield LogMirror(folder, trusted, reader, cosigning)
 
 
-def _trust(folder: Path, keys: list[VerifierKey]) -> list[VerifierKey]:
+def _trust(folder: Path, keys: Sequence[VerifierKey]) -> list[VerifierKey]:
     """Return the trusted keys, after those that are given were stored."""
-    path = folder / KEYS
-    stored = [read_key(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    stored = _stored(folder / KEYS, read_key)
     if not keys and not stored:
         message = (
             "the first call needs --key VKEY: the line that antechamber log key prints, or /v1/audit/key, from a "
@@ -272,6 +305,16 @@ def _trust(folder: Path, keys: list[VerifierKey]) -> list[VerifierKey]:
     if len(names) > 1:
         message = f"{folder} and the keys are of different logs, {' and '.join(sorted(names))}; use another folder"
         raise LogMirrorError(message)
-    if keys and keys != stored:
+    return _remember(folder / KEYS, keys, read_key)
+
+
+def _remember(path: Path, keys: Sequence[VerifierKey], read: Callable[[str], VerifierKey]) -> list[VerifierKey]:
+    """Return the keys in a file, which those that are given replace."""
+    stored = _stored(path, read)
+    if keys and list(keys) != stored:
         durable_files.replace(path, "".join(f"{key}\n" for key in keys).encode())
-    return keys or stored
+    return list(keys) or stored
+
+
+def _stored(path: Path, read: Callable[[str], VerifierKey]) -> list[VerifierKey]:
+    return [read(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []

@@ -12,11 +12,9 @@ from antechamber.core.contract import (
     MAX_CHANGES,
     MAX_SCOPES,
     MAX_WAIT,
-    REASON_CODES,
     SCOPES,
     ChangePage,
     Code,
-    Disposition,
     Holder,
     Match,
     MemoryDetail,
@@ -29,10 +27,11 @@ from antechamber.core.contract import (
     SubmissionBody,
 )
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE
-from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
 from antechamber.web.contract_members import EXAMPLE_ANSWER, EXAMPLE_EVENT
+from antechamber.web.openapi_audit import audit, log
 from antechamber.web.openapi_parts import (
     HEADERS,
+    NDJSON,
     TEMPLATE,
     example,
     json_body,
@@ -47,7 +46,6 @@ from antechamber.web.openapi_parts import (
 _STRUCTS: Final = (
     SubmissionBody, Receipt, Problem, Holder, MemoryPage, MemoryDetail, ChangePage, ReviewStatus, NoteBody, NoteItem,
 )  # fmt: skip
-_NDJSON: Final = "application/x-ndjson"
 _BATCH_CODES: Final[tuple[Code, ...]] = ("malformed", "unauthorized", "body-too-large", "busy", "unavailable")
 _SUBMIT_CODES: Final[tuple[Code, ...]] = tuple(code for code in CODES if code != "already-decided")
 _SEAL_CODES: Final[tuple[Code, ...]] = (
@@ -86,7 +84,7 @@ def document() -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "security": [{"token": []}],
-        "paths": _submitting() | _own_submissions() | _token() | _memories() | _changes() | _audit(),
+        "paths": _submitting() | _own_submissions() | _token() | _memories() | _changes() | audit() | log(),
         "components": {
             "schemas": _schemas(),
             "securitySchemes": {
@@ -136,7 +134,7 @@ def _submitting() -> dict[str, Any]:
     }
     whole = {"event": {"summary": "An event with every member", "value": EXAMPLE_EVENT}}
     event = {"application/json": {"schema": ref("SubmissionBody"), "examples": whole}}
-    lines = {_NDJSON: {"schema": {"type": "string"}}}
+    lines = {NDJSON: {"schema": {"type": "string"}}}
     batch_answer = {
         "200": {"description": "One receipt or problem a line, each with its line number", "content": lines}
     }
@@ -290,103 +288,3 @@ def _write_refusals(what: str) -> dict[str, Any]:
         "responses": problems(("unauthorized", "direct-write")),
     }
     return {method: refused | {"operationId": f"{method}{what}"} for method in ("post", "put", "patch", "delete")}
-
-
-def _audit() -> dict[str, Any]:
-    """Return the routes for auditors; each accepts a token or a session."""
-    lines = {name: {"schema": {"type": "string"}} for name in (_NDJSON, "text/csv")}
-    closed = {"200": {"description": "The records, closed by one with their count", "content": lines}}
-    plain, binary = {"text/plain": {"schema": {"type": "string"}}}, {"schema": {"type": "string", "format": "binary"}}
-    record_id = {"name": "review_record_id", "in": "path", "required": True, "schema": {"type": "string"}}
-    proof = _members(sequence="integer", leaf="object", proof="string")
-    path = _members(old_size="integer", size="integer", proof="array", checkpoint="string")
-    gone = {"404": plain_problem("Nothing by that name that is yours to see")}
-    size: dict[str, Any] = {"type": "integer", "minimum": 0}
-    return {
-        f"/v1/audit/{name}": {"get": _security | operation}
-        for name, operation in (
-            ("review-records", _reading("exportReviewRecords", "Export review records", closed, _decided_parameters())),
-            ("review-records/{review_record_id}", _reading(
-                "readReviewRecord", "Read one review record with its tlog-proof",
-                {"200": {"description": "The record", "content": json_body({"type": "object"})}} | gone, [record_id],
-            )),
-            ("dispositions", _reading("exportDispositions", "Export stored answers", closed, _received_parameters())),
-            ("notes", _reading("exportNotes", "Export notes, answers and assignments", closed, _filters("Written"))),
-            ("export", _reading(
-                "exportLog", "Export every leaf of the log",
-                {"200": {"description": "All leaves, and their checkpoint", "content": {_NDJSON: lines[_NDJSON]}}},
-                [],
-            )),
-            ("package", _reading(
-                "exportPackage", "Export the whole log with its checkpoint, the key, the verifier and a README",
-                {"200": {"description": "A ZIP archive", "content": {"application/zip": binary}}}, [],
-            )),
-            ("checkpoint", _reading(
-                "readCheckpoint", "Read a signed checkpoint (c2sp.org/tlog-checkpoint)",
-                {"200": {"description": "A signed note", "content": plain}} | gone,
-                [query("size", "An earlier one, by its number of leaves", **size)],
-            )),
-            ("key", _reading(
-                "readVerifierKey", "Read the verifier keys, the one in use first",
-                {"200": {"description": "One key a line", "content": plain}}, [],
-            )),
-            ("proof/inclusion", _reading(
-                "proveInclusion", "Prove that a leaf is in the log",
-                {"200": {"description": "The leaf and its tlog-proof", "content": json_body(proof)}} | gone,
-                [query("sequence", "Its place, from 0", **size), query("subject", "Or the id of what it is about")],
-            )),
-            ("proof/consistency", _reading(
-                "proveConsistency", "Prove that an earlier log is the beginning of this one",
-                {"200": {"description": "The proof (RFC 6962 section 2.1.2)", "content": json_body(path)}} | gone,
-                [query("old_size", "Leaves of the earlier checkpoint", required=True, type="integer", minimum=1)],
-            )),
-        )
-    }  # fmt: skip
-
-
-_security: Final[dict[str, Any]] = {"security": [{"token": []}, {"sign_in": []}]}
-
-
-def _reading(name: str, summary: str, answers: dict[str, Any], parameters: list[Any]) -> dict[str, Any]:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "parameters": parameters,
-        "responses": answers | reading_problems(),
-    }
-
-
-def _members(**kinds: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {name: {"type": kind} for name, kind in kinds.items()},
-        "required": list(kinds),
-    }
-
-
-def _filters(verb: str) -> list[dict[str, Any]]:
-    return [
-        query("format", "How; only JSONL can be verified", enum=["jsonl", "csv"], default="jsonl"),
-        query("since", f"{verb} at or after this RFC 3339 time"),
-        query("until", f"{verb} before this RFC 3339 time"),
-        query("submission_scope", "The scope", enum=list(SCOPES)),
-        query("scope_id", "Its id"),
-        query("producer_identity", "The producer"),
-    ]
-
-
-def _decided_parameters() -> list[dict[str, Any]]:
-    return [
-        *_filters("Decided"),
-        query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
-        query("curator", "Account that decided"),
-        query("reason_code", "The reason", enum=list(REASON_CODES)),
-    ]
-
-
-def _received_parameters() -> list[dict[str, Any]]:
-    return [
-        *_filters("Received"),
-        query("disposition", "The disposition", enum=[*get_args(Disposition), "any"]),
-        query("reason_code", "The first code of the receipt", enum=list(CODES)),
-    ]

@@ -9,6 +9,7 @@ from antechamber.core.contract import Code, Reason
 from antechamber.core.outcomes import OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome, note_outcome
 
 TEMPLATE: Final = "#/components/schemas/{name}"
+NDJSON: Final = "application/x-ndjson"
 _PROBLEM_JSON: Final = "application/problem+json"
 _MOMENT: Final = 1_795_168_800_000_000
 _EXAMPLE_ECHO: Final = Echo(
