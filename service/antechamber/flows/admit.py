@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from time import perf_counter
@@ -151,13 +151,27 @@ class Admission:
         except (BusyError, UnavailableError) as error:
             return self.refusal([failure_of(error)], echo_of(parsed))
 
-    def _admit(self, submissions: list[Submission]) -> Future[list[CountedReply]]:
-        return self._gather(self.prepare(submissions, "http"))
+    def take(self, parsed: Submission, answer: Callable[[Reply | BaseException], None]) -> None:
+        """Have `answer` called in the event loop with the reply to a short submission, or with an unexpected error."""
 
-    def _gather(self, prepared: Sequence[Candidate | Reply]) -> Future[list[CountedReply]]:
-        """Judge candidates in one group with all others that wait, and count the attempts that have no row."""
+        def deliver(result: CountedReply | BaseException) -> None:
+            if isinstance(result, BusyError | UnavailableError):
+                answer(self.refusal([failure_of(result)], echo_of(parsed)))
+            else:
+                answer(result if isinstance(result, BaseException) else result[0])
+
+        self._arrivals.put(parsed, deliver)
+
+    def _admit(self, submissions: list[Submission]) -> Future[list[CountedReply]]:
+        return self._gather(self.prepare(submissions, "http"), here=True)
+
+    def _gather(self, prepared: Sequence[Candidate | Reply], *, here: bool = False) -> Future[list[CountedReply]]:
+        """Judge candidates in one group with all others that wait, and count the attempts that have no row.
+
+        With `here` this may happen in the event loop, before this method returns.
+        """
         size = sum(candidate.submission.size for candidate in prepared if isinstance(candidate, Candidate))
-        waiting = self._store.gather(self._judge_group, prepared, size)
+        waiting = self._store.gather(self._judge_group, prepared, size, here=here)
         waiting.add_done_callback(self._count)
         return waiting
 

@@ -47,12 +47,12 @@ class WriteGate:
         return self._store.write(lambda tx: self._inside(work, size, tx))
 
     def gather(
-        self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int
+        self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int, *, here: bool = False
     ) -> Future[list[T]]:
         """Run `work` on these items and all others that wait for the same `work`; this adds no query."""
         self._checkpoints.check()
         checked = cast("Callable[[Sequence[Item], Rows], list[T]]", _Checked(self._checkpoints, work))
-        return self._store.gather(checked, items, size)
+        return self._store.gather(checked, items, size, here=here)
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run a decision in a transaction, which first checks the size of the log."""

@@ -126,11 +126,14 @@ class Store(Protocol):
         """
 
     def gather(
-        self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int
+        self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int, *, here: bool = False
     ) -> Future[list[T]]:
         """Run `work` on these items and all others that wait for the same `work`, in one call and transaction.
 
-        `size` is the number of bytes that the items hold together. Raises UnavailableError if too much waits already.
+        `size` is the number of bytes that the items hold together. With `here` an embedded engine may run it in this
+        thread before it returns, if nothing else waits and its commits are quick.
+
+        Raises UnavailableError if too much waits already.
         """
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:

@@ -85,7 +85,10 @@ class PostgresStore:
     def write(self, work: Callable[[Any], T]) -> Future[T]:
         return self._writer.submit(work)
 
-    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int) -> Future[list[T]]:
+    def gather(
+        self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int, *, here: bool = False
+    ) -> Future[list[T]]:
+        del here  # A transaction waits for the network, which the caller's thread must not.
         return self._writer.gather(work, items, size)
 
     def promote(self, work: Callable[[Any], T]) -> Future[T]:

@@ -79,7 +79,7 @@ class PostgresWriter:
         """The current connection."""
         return self._link.connection
 
-    def begin(self) -> None:
+    def begin(self, *, here: bool = False) -> None:  # noqa: ARG002 -- of the port: never, on this engine
         """Open a transaction, over a new connection if the last one broke.
 
         Raises UnavailableError.

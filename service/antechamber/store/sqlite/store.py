@@ -116,14 +116,18 @@ class SqliteStore:
         self.watch = transactions.watchers.watch
         self.engine: Final = "sqlite"
         self._transactions = transactions
-        self._writer = GroupCommit(transactions, (background or Background()).work("writing to the database"))
+        self._writer = GroupCommit(
+            transactions, (background or Background()).work("writing to the database"), embedded=True
+        )
         self.meters = self._writer.meters
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
         return self._writer.submit(work)
 
-    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int) -> Future[list[T]]:
-        return self._writer.gather(work, items, size)
+    def gather(
+        self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int, *, here: bool = False
+    ) -> Future[list[T]]:
+        return self._writer.gather(work, items, size, here=here)
 
     def promote(self, work: Callable[[Any], T]) -> Future[T]:
         """Like `write`, for work that may admit memories."""

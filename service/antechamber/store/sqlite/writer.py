@@ -53,9 +53,17 @@ class SqliteWriter:
         """Until when the database is not written again, as time.monotonic returns it."""
         self.trouble: str | None = None
         self.watchers = Watchers()
+        self._here = False
+        # What a transaction of the writer's thread may do, and one in the event loop may not: wait, and checkpoint.
+        self._patience, self._pages = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("busy_timeout", "wal_autocheckpoint")
+        )
 
-    def begin(self) -> None:
+    def begin(self, *, here: bool = False) -> None:
         """Open a transaction that may write.
+
+        With `here` it waits for no other process, and its commit does not move the write-ahead log into the database
+        file, which takes many times as long as a commit.
 
         Raises UnavailableError once the disk has failed to sync, or if the file was replaced since it was opened.
         """
@@ -64,6 +72,10 @@ class SqliteWriter:
             raise UnavailableError(self.trouble)
         self._sql.announced = self._sql.deleted = False
         self._sql.leaves = []
+        if here is not self._here:
+            self._connection.execute(f"PRAGMA busy_timeout = {0 if here else self._patience}")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {0 if here else self._pages}")
+            self._here = here
         self._connection.execute("BEGIN IMMEDIATE")
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
@@ -101,12 +113,16 @@ class SqliteWriter:
         if added:
             self._reach.note(size, added)
         self._careful = False
-        if self._sql.scattered and self._checkpoints:
-            self._write_again()
-        if self._sql.unmoved and self._checkpoints:
-            self._move_into_file()
+        if self._checkpoints and not self._here:
+            self._tidy_up()
         if self._sql.announced:
             self.watchers.wake()
+
+    def _tidy_up(self) -> None:
+        if self._sql.scattered:
+            self._write_again()
+        if self._sql.unmoved:
+            self._move_into_file()
 
     def _move_into_file(self) -> None:
         """Checkpoint into the database file, so that a copy of that file alone holds what was written.
