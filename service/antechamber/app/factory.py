@@ -184,7 +184,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
 
 def _with_connections(app: Litestar) -> Litestar:
     """Add the table of open connections, which the server fills."""
-    app.state.connections = OpenConnections()
+    app.state.connections = OpenConnections(take=app.state.short_cut.take)
     return app
 
 

@@ -9,15 +9,19 @@ import asyncio
 import contextlib
 import socket
 import struct
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, cast
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from antechamber.flows.admit import LONG
 from antechamber.web.body_deadline import UPLOAD_SECONDS
 from antechamber.web.connections import STATE_NAME
+from antechamber.web.submit import Respond, Response
 
 MAX_CONNECTIONS: Final = 4096
 """Connections at the same time; beyond it the one that was idle for the longest time is closed."""
@@ -48,6 +52,9 @@ _BYTES_ACKED: Final = 120
 """Offset of tcpi_bytes_acked, 64 bits, in struct tcp_info (linux/tcp.h)."""
 
 
+Take = Callable[[Any, bytes, Respond], bool]
+
+
 class OpenConnections:
     """All connections of this process, and the limits they share.
 
@@ -61,7 +68,10 @@ class OpenConnections:
         max_strange: int = MAX_STRANGE,
         head_seconds: float = HEAD_SECONDS,
         send_seconds: float = SEND_SECONDS,
+        take: Take = lambda *_: False,
     ) -> None:
+        self.take = take
+        """Takes a request with its complete body, or returns False if the application has to be called."""
         self.max_connections = max_connections
         self.max_strange = max_strange
         self.head_seconds = head_seconds
@@ -291,17 +301,41 @@ class LimitedConnection(HttpToolsProtocol):
         self._requests += 1
         if self._requests >= (MAX_REQUESTS if self.known else MAX_STRANGE_REQUESTS):
             self.end_after_response()
-        if not self.known and cycle.more_body and not cycle.waiting_for_100_continue and _is_small(cycle):
+        most = LONG if self.known else HELD_BYTES
+        if cycle.more_body and not cycle.waiting_for_100_continue and _is_small(cycle, most):
             # A request costs far more than its bytes, so clients that never finish a body begin none.
             self._held, self._held_since = app, self.loop.time()
         else:
-            super()._start_asgi_task(cycle, app)
+            self._begin(cycle, app)
 
     def _begin_held(self) -> None:
         """Begin the request that waited for its body, if there is one."""
         app, self._held = self._held, None
         if app is not None and self._running is not None:
-            super()._start_asgi_task(self._running, app)
+            self._begin(self._running, app)
+
+    def _begin(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Begin a request: by the short cut if that takes it, else by a task that calls the application."""
+        whole = not (cycle.more_body or cycle.waiting_for_100_continue or self.broken_off or self.flow.write_paused)
+        if not (whole and self._table.take(cycle.scope, bytes(cycle.body), partial(self._respond, cycle, app))):
+            super()._start_asgi_task(cycle, app)
+
+    def _respond(self, cycle: RequestResponseCycle, app: Any, response: Response | None) -> None:
+        """Send the response of the short cut; without one, call the application."""
+        if response is None:
+            super()._start_asgi_task(cycle, app)
+        elif not cycle.disconnected:
+            parts = [STATUS_LINE[response.status]]
+            for name, value in (*cycle.default_headers, *response.headers):
+                parts += (name, b": ", value, b"\r\n")
+            if not cycle.keep_alive:
+                parts.append(b"connection: close\r\n")
+            parts += (b"\r\n", response.body)
+            cycle.response_started = cycle.response_complete = True
+            cycle.transport.write(b"".join(parts))
+            if not cycle.keep_alive:
+                cycle.transport.close()
+            self.on_response_complete()
 
     def on_response_complete(self) -> None:
         """Begin the next request of the pipeline, or to wait for one; `check` limits the wait."""
@@ -318,11 +352,11 @@ class LimitedConnection(HttpToolsProtocol):
             self._running, self.waiting_since = None, self.loop.time()
 
 
-def _is_small(cycle: RequestResponseCycle) -> bool:
-    """Return whether a request declares a body of at most HELD_BYTES."""
+def _is_small(cycle: RequestResponseCycle, most: int) -> bool:
+    """Return whether a request declares a body of at most this many bytes."""
     for name, value in cycle.scope["headers"]:
         if name == b"content-length":
-            return value.isdigit() and len(value) < 6 and 0 < int(value) <= HELD_BYTES  # noqa: PLR2004 -- digits
+            return value.isdigit() and len(value) < 6 and 0 < int(value) <= most  # noqa: PLR2004 -- digits
     return False
 
 

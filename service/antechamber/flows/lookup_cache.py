@@ -19,6 +19,7 @@ class LookUpCache(Generic[V]):
     def __init__(self) -> None:
         self._gate = threading.Lock()
         self._kept: dict[str, tuple[int, V | None]] = {}
+        self._renewed: set[str] = set()
 
     def get(self, digest: str, now: int) -> tuple[bool, V | None]:
         """Return whether a digest was looked up within `TRUSTED_MICROSECONDS`, and what the look-up returned."""
@@ -26,12 +27,23 @@ class LookUpCache(Generic[V]):
             looked_up_at, value = self._kept.get(digest, (0, None))
         return (True, value) if now - looked_up_at < TRUSTED_MICROSECONDS else (False, None)
 
+    def is_aging(self, digest: str, now: int) -> bool:
+        """Return whether a value should be looked up again before it is trusted no more; True once for each value."""
+        with self._gate:
+            looked_up_at, _ = self._kept.get(digest, (now, None))
+            if now - looked_up_at < TRUSTED_MICROSECONDS // 2 or digest in self._renewed:
+                return False
+            self._renewed.add(digest)
+            return True
+
     def put(self, digest: str, now: int, value: V | None) -> None:
         """Remember a looked-up value; a full cache is cleared."""
         with self._gate:
             if len(self._kept) >= MAX_REMEMBERED:
                 self._kept.clear()
+                self._renewed.clear()
             self._kept[digest] = (now, value)
+            self._renewed.discard(digest)
 
     def forget(self, digest: str) -> None:
         """Forget one value."""

@@ -42,22 +42,35 @@ class TokenCheck:
         self._note(bearer, now)
         return bearer
 
+    def is_aging(self, secret: str) -> bool:
+        """Return whether a remembered token should be looked up again soon; only one caller learns it."""
+        return self._cache.is_aging(digest_secret(secret), self._clock())
+
     def bearer(self, secret: str) -> Bearer | None:
         """Return the bearer of a token, or None if the token is unknown, expired, revoked or otherwise refused.
 
         Raises UnavailableError if the keys of a workload token's issuer are not known yet.
         """
-        digest, now = digest_secret(secret), self._clock()
-        remembered, bearer = self._cache.get(digest, now)
+        now = self._clock()
+        remembered, bearer = self._cache.get(digest_secret(secret), now)
         if not remembered:
-            if has_checksum(secret):
-                bearer = self._look_up(digest, now)
-            elif is_workload_token(secret):
-                bearer = self._vouched(secret)
-            else:
-                return None
-            self._cache.put(digest, now, bearer)
+            bearer = self.look_up(secret)
         self._note(bearer, now)
+        return bearer
+
+    def look_up(self, secret: str) -> Bearer | None:
+        """Look a token up, whatever is remembered of it, and remember the result.
+
+        Raises UnavailableError as `bearer` does.
+        """
+        digest, now = digest_secret(secret), self._clock()
+        if has_checksum(secret):
+            bearer = self._look_up(digest, now)
+        elif is_workload_token(secret):
+            bearer = self._vouched(secret)
+        else:
+            return None
+        self._cache.put(digest, now, bearer)
         return bearer
 
     def _note(self, bearer: Bearer | None, now: int) -> None:

@@ -180,7 +180,9 @@ def build(
         openapi_config=None,
         logging_config=None,
     )
-    application.common_headers = tuple(_common_headers(settings))
+    state.short_cut = submit.ShortCut(
+        services.admission, services.access.token_check, state.hosts, state.request_log, _common_headers(settings)
+    )
     return application
 
 
