@@ -177,7 +177,9 @@ def find_runs(text: str, effort: Effort, *, pairs: bool) -> Iterator[Edit]:
 
     Raises EffortSpentError if there are too many runs.
     """
-    yield from without_overlaps((*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort)))
+    found = [*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort)]
+    if found:
+        yield from without_overlaps(found)
 
 
 def _find_pairs(text: str) -> Iterator[Edit]:

@@ -9,24 +9,12 @@ import re2
 
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.prefilter import SHORT, Areas
-from antechamber.core.privacy.registry import CHECKS, SEARCHES
+from antechamber.core.privacy.prefilter import Areas
+from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
+from antechamber.core.privacy.texts import SHORT, Text
 from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, variety_of
-
-_UUID: Final = re.compile(
-    r"(?<![0-9a-z-])[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9a-z-])", re.IGNORECASE
-)
-_SHAPE: Final = bytes(120 if chr(code) in "0123456789abcdefABCDEF" else code for code in range(256))
-_UUID_SHAPE: Final = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-_MASK: Final = "\x01" * 36
-"""What a rule sees in the place of a UUID."""
-
-
-def is_uuid(text: str) -> bool:
-    """Return whether a text is a UUID (RFC 9562) and nothing else."""
-    return _UUID.fullmatch(text) is not None
 
 
 class Span(NamedTuple):
@@ -35,33 +23,6 @@ class Span(NamedTuple):
     start: int
     end: int
     in_context: bool
-
-
-class Text:
-    """A text with the forms that rules need, each made once."""
-
-    def __init__(self, text: str) -> None:
-        self._whole = text
-        self._masked: str | None = None
-        self._bytes = {True: text.encode(errors="replace")}
-
-    def text(self, *, in_uuids: bool) -> str:
-        """Return the text, with or without the UUIDs in it; both have the same length."""
-        if in_uuids:
-            return self._whole
-        if self._masked is None:
-            shape = self._bytes[True].translate(_SHAPE)
-            self._masked = _UUID.sub(_MASK, self._whole) if _UUID_SHAPE in shape else self._whole
-        return self._masked
-
-    def data(self, *, in_uuids: bool) -> bytes:
-        """Return the text in UTF-8; RE2 would encode a string at each step."""
-        found = self._bytes.get(in_uuids)
-        if found is None:
-            text = self.text(in_uuids=in_uuids)
-            found = self._bytes[True] if text is self._whole else text.encode(errors="replace")
-            self._bytes[in_uuids] = found
-        return found
 
 
 class Matcher:
@@ -78,6 +39,7 @@ class Matcher:
         self.rule = rule
         self._check = CHECKS[rule.check] if rule.check is not None else None
         self._search = SEARCHES[rule.search] if rule.search is not None else None
+        self._look = LOOKS.get(rule.search or "")
 
     @property
     def pattern(self) -> str:
@@ -107,7 +69,8 @@ class Matcher:
         look = re2.Set.SearchSet(_options())
         look.Add(f"(?m){trigger_pattern(self.rule)}")
         look.Compile()
-        return look
+        # The method of the set itself, without the one around it that would encode a string.
+        return look._set.Match  # noqa: SLF001
 
     @cached_property
     def _not_after(self) -> Any:
@@ -144,7 +107,9 @@ class Matcher:
         if areas is None:
             areas = ((0, len(data)),)
             if len(data) < SHORT:
-                return () if self._quick_look.Match(data) is None else self._spans(text, effort, areas)
+                if (self._look is not None and not self._look(data)) or not self._quick_look(data):
+                    return ()
+                return self._spans(text, effort, areas)
         effort.spend(sum(end - start for start, end in areas) >> _PASS)
         for start, end in areas:
             if self._first_look.search(data, start, end) is not None:
