@@ -1,7 +1,7 @@
 """A compiled rule: finds the spans of its values in a text, each with the bounds, checks and context verified."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +15,11 @@ from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.texts import SHORT, Text
 from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, variety_of
+
+_Spans = Sequence[tuple[int, int]]
+"""The spans of a match and of its groups; those of a group without a match are negative."""
+_UNANCHORED: Final = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
+_ANCHORED: Final = re2._re2.RE2.Anchor.ANCHOR_START  # noqa: SLF001
 
 
 class Span(NamedTuple):
@@ -112,7 +117,7 @@ class Matcher:
                 return self._spans(text, effort, areas)
         effort.spend(sum(end - start for start, end in areas) >> _PASS)
         for start, end in areas:
-            if self._first_look.search(data, start, end) is not None:
+            if _search(self._first_look, data, start, end) is not None:
                 return self._spans(text, effort, areas)
         return ()
 
@@ -141,7 +146,7 @@ class Matcher:
         harmless: set[bytes] = set()
         repeated = 0
         for match in self._all_matches(data, effort, areas):
-            start, end = match.span(self._group)
+            start, end = match[self._group]
             value = data[start:end]
             if start < 0 or value in harmless:
                 repeated += 1
@@ -152,25 +157,25 @@ class Matcher:
             if not self._is_value(value.decode()):
                 harmless.add(value)
                 continue
-            match_start, match_end = match.span(1)
+            match_start, match_end = match[1]
             first = offset(match_start)
             span = offset(start), offset(end)
             yield first, offset(match_end), *span
 
-    def _all_matches(self, data: bytes, effort: Effort, areas: Areas) -> Iterator[Any]:
+    def _all_matches(self, data: bytes, effort: Effort, areas: Areas) -> Iterator[_Spans]:
         for start, end in areas:
             if self._trigger is None:
                 yield from self._matches(data, start, end)
             else:
                 yield from self._triggered(self._trigger, data, effort, start, end)
 
-    def _matches(self, data: bytes, place: int, last: int) -> Iterator[Any]:
+    def _matches(self, data: bytes, place: int, last: int) -> Iterator[_Spans]:
         """Yield the matches; one that reaches beyond its own string is searched again up to the end of the string."""
-        while (match := self._compiled.search(data, place, last)) is not None:
-            start, end = match.span(1)
+        while (match := _search(self._compiled, data, place, last)) is not None:
+            start, end = match[1]
             border = data.find(_BORDER, start, end)
             if border >= 0:
-                match = self._compiled.search(data, place, border + 1) if border > start else None
+                match = _search(self._compiled, data, place, border + 1) if border > start else None
                 if match is not None:
                     yield match
                 place = border + len(_BORDER)
@@ -178,19 +183,19 @@ class Matcher:
                 yield match
                 place = end
 
-    def _triggered(self, pattern: Any, data: bytes, effort: Effort, place: int, last: int) -> Iterator[Any]:
+    def _triggered(self, pattern: Any, data: bytes, effort: Effort, place: int, last: int) -> Iterator[_Spans]:
         """Yield the matches that begin with a trigger and end within its own string.
 
         Raises EffortSpentError if there are too many triggers.
         """
-        while (trigger := pattern.search(data, place, last)) is not None:
+        while (trigger := _search(pattern, data, place, last)) is not None:
             effort.spend(_TRIGGER_UNITS)
-            start, place = trigger.span(1)
+            start, place = trigger[1]
             border = data.find(_BORDER, start, start + _WINDOW)
             end = border if border >= 0 else min(len(data), start + _WINDOW)
-            match = self._compiled.match(data, trigger.start(), end)
+            match = _search(self._compiled, data, trigger[0][0], end, anchor=_ANCHORED)
             if match is not None:
-                place = max(place, match.end(1))
+                place = max(place, match[1][1])
                 yield match
             else:
                 # Another trigger may begin within this one.
@@ -244,6 +249,17 @@ _WINDOW: Final = 600
 
 def _identity(offset: int) -> int:
     return offset
+
+
+def _search(pattern: Any, data: bytes, start: int, end: int, anchor: Any = _UNANCHORED) -> _Spans | None:
+    """Return the spans of the first match in a part of a text, or None.
+
+    This calls what the binding of RE2 wraps: the objects that it makes of each match take twice as long as the match.
+    """
+    if start > end:
+        return None
+    spans: _Spans = pattern._regexp.Match(anchor, data, start, end)  # noqa: SLF001
+    return spans if spans[0][0] >= 0 else None
 
 
 class _Offsets:

@@ -217,8 +217,10 @@ class Prefilter:
 
     def _of_shapes(self, data: bytes) -> int:
         """Return the rules of which a text has a shape."""
-        matches = self._shapes.find_matches_as_indexes(shapes_of(data.replace(_BORDER, _BETWEEN)), overlapping=True)
-        return reduce(or_, (self._shape_rules[match[0]] for match in matches), 0)
+        shapes = shapes_of(data.replace(_BORDER, _BETWEEN))
+        # A text of digits has a shape at each of its characters.
+        found = {match[0] for match in self._shapes.find_matches_as_indexes(shapes, overlapping=True)}
+        return reduce(or_, (self._shape_rules[place] for place in found), 0)
 
     def _satisfied(self, data: bytes, words: set[int], found: int) -> list[int]:
         """Return those of some rules whose demands a text satisfies, in order."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy.decoders import Edit, find_escapes, find_folds, find_joints, find_runs
+from antechamber.core.privacy.decoders import MOST_EDITS, Edit, find_escapes, find_folds, find_joints, find_runs
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold
@@ -18,8 +18,6 @@ _GROWTH: Final = 4
 """Maximum length of all views together, as a multiple of that of the text …"""
 _ALLOWANCE: Final = 16_384
 """… with this number of characters in addition."""
-_MOST_EDITS: Final = 5_000
-"""Edits of one view."""
 _SHORT: Final = 2_000
 """Characters of a text that is always searched as a whole."""
 _NEAR: Final = 160
@@ -134,8 +132,8 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
 
 def _edited(view: View, edits: Iterable[Edit], level: int, effort: Effort) -> Iterator[View]:
     """Yield the view that edits make, without the parts of a long text that are far from all of them."""
-    listed = list(islice(edits, _MOST_EDITS + 1))
-    if len(listed) > _MOST_EDITS:
+    listed = list(islice(edits, MOST_EDITS + 1))
+    if len(listed) > MOST_EDITS:
         raise EffortSpentError
     effort.spend(len(listed) >> 1)
     if listed:
