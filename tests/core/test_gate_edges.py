@@ -7,9 +7,10 @@ from antechamber.core.privacy import Gate, folding
 from antechamber.core.privacy.decoders import Edit, find_joints, find_runs, without_overlaps
 from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.matcher import Matcher, Text, _Offsets, context_pattern, trigger_pattern
+from antechamber.core.privacy.matcher import Matcher, _Offsets, context_pattern, trigger_pattern
 from antechamber.core.privacy.registry import SEARCHES
 from antechamber.core.privacy.rule import Finding, Rule
+from antechamber.core.privacy.texts import Text
 from support import GATE, RULES
 
 SEED = "legal winner thank year wave sausage worth useful legal winner thank yellow"

@@ -9,12 +9,15 @@ import html
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold_sign
 from antechamber.core.privacy.selectors import SELECTORS, spell_selectors
 
+MOST_EDITS: Final = 5_000
+"""Edits of one view."""
 _SIGN: Final = "[0-9A-Za-z_+/=.~-]"
 _ESCAPES: Final = re.compile(
     r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
@@ -85,16 +88,24 @@ def find_joints(text: str, *, spaced: bool) -> Iterator[Edit]:
     """Yield what interrupts a value: line breaks, blanks between characters, quotation marks with an operator.
 
     Blanks between single characters are searched only if the text is `spaced`.
+
+    Raises EffortSpentError if there are too many.
     """
-    edits = [
-        *(Edit(match.start(), match.end(), "", match.lastgroup or "") for match in _JOINTS.finditer(text)),
-        *_find_wraps(text),
-    ]
+    joints = (Edit(*match.span(), "", match.lastgroup or "") for match in _JOINTS.finditer(text))
+    edits = [*_bounded(joints), *_bounded(_find_wraps(text))]
     if spaced:
         edits += (
             Edit(match.start(), match.end(), _BLANKS.sub("", match[0]), "spaced") for match in _SPACES.finditer(text)
         )
     yield from without_overlaps(edits)
+
+
+def _bounded(edits: Iterable[Edit]) -> list[Edit]:
+    """Return some edits; more than a view may have are not even collected."""
+    found = list(islice(edits, MOST_EDITS + 1))
+    if len(found) > MOST_EDITS:
+        raise EffortSpentError
+    return found
 
 
 def _find_wraps(text: str) -> Iterator[Edit]:
@@ -177,7 +188,9 @@ def find_runs(text: str, effort: Effort, *, pairs: bool) -> Iterator[Edit]:
 
     Raises EffortSpentError if there are too many runs.
     """
-    yield from without_overlaps((*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort)))
+    found = [*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort)]
+    if found:
+        yield from without_overlaps(found)
 
 
 def _find_pairs(text: str) -> Iterator[Edit]:

@@ -8,6 +8,10 @@ from antechamber.core.admission.canonical import escape_pointer
 
 SEPARATOR: Final = "\n\0\n"
 """Between two texts; no token, number or white space of a pattern reaches across it."""
+_CONTRACT_NAMES: Final = frozenset(
+    {"kind", "content", "tags", "attributes", "uri", "start", "end", "revision", "heading"}
+)
+"""Names of the contract at the top of an object, which are no words of the producer; reading them takes time."""
 _LONGEST_MEMBER: Final = 512
 """Characters of a value up to which a member is also read as `name: value`."""
 
@@ -21,7 +25,7 @@ class Step:
         self.parent = parent
         self.name = name
         self.place = place
-        """Index of the name among the texts; -1 for an index of an array and for the pointer of a whole value."""
+        """Index of the name among those that are read; -1 for an index of an array and for other steps."""
 
     def pointer(self, hidden: Container[int]) -> str:
         """Return the JSON pointer, without the names whose places are `hidden`."""
@@ -60,7 +64,10 @@ class EventText:
         self._names: list[str] = []
         members: list[str] = []
         for value in values.values():
-            _gather(value, self._texts, self._names, members, 0)
+            if type(value) is str:
+                self._texts.append(value)
+            else:
+                _gather(value, self._texts, self._names, members, 0)
         self._parts = [*self._texts, *self._names, *members]
         self.text = SEPARATOR.join(self._parts)
         self._steps: list[Step] = []
@@ -91,8 +98,11 @@ class EventText:
     def _read_object(self, value: dict[Any, Any], step: Step, depth: int) -> None:
         for key, member in value.items():
             name = str(key)
-            below = Step(step, name, len(self._parents))
-            self._parents.append(step)
+            if depth or name not in _CONTRACT_NAMES:
+                below = Step(step, name, len(self._parents))
+                self._parents.append(step)
+            else:
+                below = Step(step, name)
             first = len(self._steps)
             self._read(member, below, depth + 1)
             if depth and type(member) is not dict:
@@ -145,22 +155,29 @@ def _gather(value: Any, texts: list[str], names: list[str], members: list[str], 
     kind = type(value)
     if kind is str:
         texts.append(value)
-    elif kind is int or kind is float:
-        texts.append(str(value))
     elif kind is dict:
         _gather_members(value, texts, names, members, depth)
+    elif kind is int or kind is float:
+        texts.append(str(value))
     elif kind is list or kind is tuple:
         for item in value:
+            if type(item) is str:
+                texts.append(item)
+                continue
             _gather(item, texts, names, members, depth)
 
 
 def _gather_members(value: dict[Any, Any], texts: list[str], names: list[str], members: list[str], depth: int) -> None:
     for name, member in value.items():
-        names.append(str(name))
+        if depth or name not in _CONTRACT_NAMES:
+            names.append(str(name))
         first = len(texts)
-        if type(member) is str:
+        kind = type(member)
+        if kind is str:
             texts.append(member)
-        else:
+        elif kind is int:
+            texts.append(str(member))
+        elif member is not None:
             _gather(member, texts, names, members, depth + 1)
-        if depth and type(member) is not dict:
+        if depth and kind is not dict:
             members += [f"{name}: {text}" for text in texts[first:] if len(text) <= _LONGEST_MEMBER]

@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 
 from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.matcher import Matcher, Text
+from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.splits import join_texts
+from antechamber.core.privacy.texts import Text
 from antechamber.core.privacy.views import View, all_views
 
 _MOST: Final = 100
@@ -62,7 +63,7 @@ class Engine:
         text = event.text if joined is None else SEPARATOR.join((event.text, joined.text))
         search = Search(self, prefilter)
         try:
-            return not any(search.finds(view.text) for view in all_views(text, search.effort))
+            return not any(search.finds(view.read) for view in all_views(text, search.effort))
         except EffortSpentError:
             return False
 
@@ -97,22 +98,19 @@ class Search:
         except EffortSpentError:
             yield Sighting(-1, text.longest_part(), 0, 0, in_context=True)
 
-    def finds(self, text: str) -> bool:
+    def finds(self, text: Text) -> bool:
         """Return whether a rule finds something in a text."""
-        read = Text(text)
-        candidates = self._prefilter.candidates(read.data(in_uuids=True))
         matchers = self._engine.matchers
-        for index, areas in candidates:
-            for _ in matchers[index].find(read, self.effort, areas):
+        for index, areas in self._prefilter.candidates(text):
+            for _ in matchers[index].find(text, self.effort, areas):
                 return True
         return False
 
     def _look_at(self, view: View, event: EventText) -> Iterator[Sighting]:
         """Yield what the rules find in one view and in no earlier one."""
         self._size += len(view.text)
-        read = Text(view.text)
-        candidates = self._prefilter.candidates(read.data(in_uuids=True))
-        for index, areas in candidates:
+        read = view.read
+        for index, areas in self._prefilter.candidates(read):
             matcher = self._engine.matchers[index]
             for span in islice(matcher.find(read, self.effort, areas), _MOST):
                 spot = view.locate(span.start, span.end)

@@ -65,9 +65,9 @@ def needs_of(pattern: str) -> Needs:
     return Needs(
         max(rare, key=_score, default=None),
         tuple(dict.fromkeys(exact)),
-        _run(tree, _TOKEN_SIGNS),
+        _run(tree, _TOKEN_SIGNS)[0],
         _digits(tree)[0],
-        _run(tree, _NAME_SIGNS),
+        _run(tree, _NAME_SIGNS)[0],
         _reach(tree),
     )
 
@@ -247,23 +247,44 @@ def _union(parts: Sequence[Words | None]) -> Words | None:
     return words if len(words) <= _MOST else None
 
 
-def _run(sequence: Iterable[Any], signs: frozenset[int]) -> int:
-    """Return the longest run of letters, digits and some signs, given by code, that every match of a sequence has."""
-    return max((_run_of(item, signs) for item in sequence), default=0)
+def _run(sequence: Iterable[Any], signs: frozenset[int]) -> tuple[int, bool]:
+    """Return the longest run of letters, digits and some signs, given by code, that every match of a sequence has.
+
+    The second value is whether a match has no other signs, so that the run goes on with what follows.
+    """
+    best = current = 0
+    whole = True
+    for item in sequence:
+        size, only = _run_of(item, signs)
+        current = current + size if only else 0
+        best = max(best, current, size)
+        whole = whole and only
+    return best, whole
 
 
-def _run_of(item: Any, signs: frozenset[int]) -> int:
+def _run_of(item: Any, signs: frozenset[int]) -> tuple[int, bool]:
+    """Return the same as `_run` for one item."""
     op, value = item
+    found = (0, False)
     match op:
+        case ops.LITERAL:
+            only = value in signs or (value < 128 and chr(value).isalnum())  # noqa: PLR2004 -- ASCII
+            found = int(only), only
+        case ops.AT:
+            found = 0, True
+        case ops.IN:
+            only = _is_run_class(value, signs)
+            found = int(only), only
         case ops.SUBPATTERN:
-            return _run(value[-1], signs)
+            found = _run(value[-1], signs)
         case ops.BRANCH:
-            return min(_run(branch, signs) for branch in value[1])
+            parts = [_run(branch, signs) for branch in value[1]]
+            found = min(size for size, _ in parts), all(only for _, only in parts)
         case ops.MAX_REPEAT | ops.MIN_REPEAT:
             least, _, inner = value
-            single = len(inner) == 1 and inner[0][0] is ops.IN and _is_run_class(inner[0][1], signs)
-            return int(least) if single else _run(inner, signs) if least else 0
-    return 0
+            size, only = _run(inner, signs)
+            found = size * (least if only else min(least, 1)), only
+    return found
 
 
 def _reach(sequence: Iterable[Any]) -> int | None:

@@ -1,7 +1,7 @@
 """A compiled rule: finds the spans of its values in a text, each with the bounds, checks and context verified."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -9,24 +9,17 @@ import re2
 
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.prefilter import SHORT, Areas
-from antechamber.core.privacy.registry import CHECKS, SEARCHES
+from antechamber.core.privacy.prefilter import Areas
+from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
+from antechamber.core.privacy.texts import SHORT, Text
 from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, variety_of
 
-_UUID: Final = re.compile(
-    r"(?<![0-9a-z-])[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9a-z-])", re.IGNORECASE
-)
-_SHAPE: Final = bytes(120 if chr(code) in "0123456789abcdefABCDEF" else code for code in range(256))
-_UUID_SHAPE: Final = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-_MASK: Final = "\x01" * 36
-"""What a rule sees in the place of a UUID."""
-
-
-def is_uuid(text: str) -> bool:
-    """Return whether a text is a UUID (RFC 9562) and nothing else."""
-    return _UUID.fullmatch(text) is not None
+_Spans = Sequence[tuple[int, int]]
+"""The spans of a match and of its groups; those of a group without a match are negative."""
+_UNANCHORED: Final = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
+_ANCHORED: Final = re2._re2.RE2.Anchor.ANCHOR_START  # noqa: SLF001
 
 
 class Span(NamedTuple):
@@ -35,33 +28,6 @@ class Span(NamedTuple):
     start: int
     end: int
     in_context: bool
-
-
-class Text:
-    """A text with the forms that rules need, each made once."""
-
-    def __init__(self, text: str) -> None:
-        self._whole = text
-        self._masked: str | None = None
-        self._bytes = {True: text.encode(errors="replace")}
-
-    def text(self, *, in_uuids: bool) -> str:
-        """Return the text, with or without the UUIDs in it; both have the same length."""
-        if in_uuids:
-            return self._whole
-        if self._masked is None:
-            shape = self._bytes[True].translate(_SHAPE)
-            self._masked = _UUID.sub(_MASK, self._whole) if _UUID_SHAPE in shape else self._whole
-        return self._masked
-
-    def data(self, *, in_uuids: bool) -> bytes:
-        """Return the text in UTF-8; RE2 would encode a string at each step."""
-        found = self._bytes.get(in_uuids)
-        if found is None:
-            text = self.text(in_uuids=in_uuids)
-            found = self._bytes[True] if text is self._whole else text.encode(errors="replace")
-            self._bytes[in_uuids] = found
-        return found
 
 
 class Matcher:
@@ -78,6 +44,7 @@ class Matcher:
         self.rule = rule
         self._check = CHECKS[rule.check] if rule.check is not None else None
         self._search = SEARCHES[rule.search] if rule.search is not None else None
+        self._look = LOOKS.get(rule.search or "")
 
     @property
     def pattern(self) -> str:
@@ -107,7 +74,8 @@ class Matcher:
         look = re2.Set.SearchSet(_options())
         look.Add(f"(?m){trigger_pattern(self.rule)}")
         look.Compile()
-        return look
+        # The method of the set itself, without the one around it that would encode a string.
+        return look._set.Match  # noqa: SLF001
 
     @cached_property
     def _not_after(self) -> Any:
@@ -144,10 +112,12 @@ class Matcher:
         if areas is None:
             areas = ((0, len(data)),)
             if len(data) < SHORT:
-                return () if self._quick_look.Match(data) is None else self._spans(text, effort, areas)
+                if (self._look is not None and not self._look(data)) or not self._quick_look(data):
+                    return ()
+                return self._spans(text, effort, areas)
         effort.spend(sum(end - start for start, end in areas) >> _PASS)
         for start, end in areas:
-            if self._first_look.search(data, start, end) is not None:
+            if _search(self._first_look, data, start, end) is not None:
                 return self._spans(text, effort, areas)
         return ()
 
@@ -176,7 +146,7 @@ class Matcher:
         harmless: set[bytes] = set()
         repeated = 0
         for match in self._all_matches(data, effort, areas):
-            start, end = match.span(self._group)
+            start, end = match[self._group]
             value = data[start:end]
             if start < 0 or value in harmless:
                 repeated += 1
@@ -187,25 +157,25 @@ class Matcher:
             if not self._is_value(value.decode()):
                 harmless.add(value)
                 continue
-            match_start, match_end = match.span(1)
+            match_start, match_end = match[1]
             first = offset(match_start)
             span = offset(start), offset(end)
             yield first, offset(match_end), *span
 
-    def _all_matches(self, data: bytes, effort: Effort, areas: Areas) -> Iterator[Any]:
+    def _all_matches(self, data: bytes, effort: Effort, areas: Areas) -> Iterator[_Spans]:
         for start, end in areas:
             if self._trigger is None:
                 yield from self._matches(data, start, end)
             else:
                 yield from self._triggered(self._trigger, data, effort, start, end)
 
-    def _matches(self, data: bytes, place: int, last: int) -> Iterator[Any]:
+    def _matches(self, data: bytes, place: int, last: int) -> Iterator[_Spans]:
         """Yield the matches; one that reaches beyond its own string is searched again up to the end of the string."""
-        while (match := self._compiled.search(data, place, last)) is not None:
-            start, end = match.span(1)
+        while (match := _search(self._compiled, data, place, last)) is not None:
+            start, end = match[1]
             border = data.find(_BORDER, start, end)
             if border >= 0:
-                match = self._compiled.search(data, place, border + 1) if border > start else None
+                match = _search(self._compiled, data, place, border + 1) if border > start else None
                 if match is not None:
                     yield match
                 place = border + len(_BORDER)
@@ -213,19 +183,19 @@ class Matcher:
                 yield match
                 place = end
 
-    def _triggered(self, pattern: Any, data: bytes, effort: Effort, place: int, last: int) -> Iterator[Any]:
+    def _triggered(self, pattern: Any, data: bytes, effort: Effort, place: int, last: int) -> Iterator[_Spans]:
         """Yield the matches that begin with a trigger and end within its own string.
 
         Raises EffortSpentError if there are too many triggers.
         """
-        while (trigger := pattern.search(data, place, last)) is not None:
+        while (trigger := _search(pattern, data, place, last)) is not None:
             effort.spend(_TRIGGER_UNITS)
-            start, place = trigger.span(1)
+            start, place = trigger[1]
             border = data.find(_BORDER, start, start + _WINDOW)
             end = border if border >= 0 else min(len(data), start + _WINDOW)
-            match = self._compiled.match(data, trigger.start(), end)
+            match = _search(self._compiled, data, trigger[0][0], end, anchor=_ANCHORED)
             if match is not None:
-                place = max(place, match.end(1))
+                place = max(place, match[1][1])
                 yield match
             else:
                 # Another trigger may begin within this one.
@@ -279,6 +249,17 @@ _WINDOW: Final = 600
 
 def _identity(offset: int) -> int:
     return offset
+
+
+def _search(pattern: Any, data: bytes, start: int, end: int, anchor: Any = _UNANCHORED) -> _Spans | None:
+    """Return the spans of the first match in a part of a text, or None.
+
+    This calls what the binding of RE2 wraps: the objects that it makes of each match take twice as long as the match.
+    """
+    if start > end:
+        return None
+    spans: _Spans = pattern._regexp.Match(anchor, data, start, end)  # noqa: SLF001
+    return spans if spans[0][0] >= 0 else None
 
 
 class _Offsets:

@@ -8,20 +8,34 @@ class of characters. All are linear in the text, whatever it says.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Final, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
+from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.literals import Needs, fold_text, needs_of
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
-from antechamber.core.privacy.shapes import shapes_needed, shapes_of
+from antechamber.core.privacy.shapes import shapes_needed, shapes_of, traits_of
+from antechamber.core.privacy.texts import (
+    NAME,
+    NUMBER,
+    SHORT,
+    SHORTEST_NAME,
+    SHORTEST_NUMBER,
+    SHORTEST_TOKEN,
+    SIZES,
+    TOKEN,
+    Text,
+)
 
-_TOKENS: Final = (12, 16, 20, 24, 32, 40, 44, 50, 64, 80)
+_TOKENS: Final = (12, 16, 20, SHORTEST_TOKEN, 28, 32, 36, 41, 44, 50, 64, 80)
 """Lengths of runs of token characters that make a difference."""
-_NAMES: Final = (16, 20, 24, 30, 32, 40, 64)
+_NAMES: Final = (SHORTEST_NAME, 20, 24, 30, 33, 36, 41, 44, 64)
 """Lengths of runs of letters, digits, plus signs, underscores and hyphens that make a difference."""
-_DIGITS: Final = (4, 6, 8, 9, 10, 11, 13)
+_DIGITS: Final = (SHORTEST_NUMBER, 6, 8, 9, 10, 11, 13)
 """Numbers of digits in a row, whatever signs are between them, that make a difference."""
 _DIGITS_ONLY: Final = re.compile(r"0(?:[^0-9A-Za-z\n]?0)*")
 _LETTER: Final = re.compile("[A-Za-z]")
@@ -33,7 +47,11 @@ _IS_NAME: Final = bytes(97 if chr(code).isalnum() or code in b"+_-" else 32 for 
 """Maps letters, digits and the signs of names to `a` and others to a blank."""
 _IS_DIGIT: Final = bytes(48 if chr(code).isdigit() else 97 for code in range(256))
 """Maps digits to `0` and letters to `a`, after everything else was removed."""
-_SIGNS: Final = bytes(code for code in range(256) if not (chr(code).isascii() and chr(code).isalnum()))
+_BETWEEN: Final = b"\xff"
+"""Stands for the border between two texts where one sign is enough; it is part of no text in UTF-8."""
+_SIGNS: Final = bytes(code for code in range(255) if not (chr(code).isascii() and chr(code).isalnum()))
+_FIRST: Final = NAME.bit_length() - 1
+_BORDER: Final = SEPARATOR.encode()
 _DIGIT_RUNS: Final = tuple(b"0" * size for size in _DIGITS)
 _TOKEN_RUNS: Final = tuple(b"a" * size for size in _TOKENS)
 _NAME_RUNS: Final = tuple(b"a" * size for size in _NAMES)
@@ -41,8 +59,6 @@ _NAME_RUNS: Final = tuple(b"a" * size for size in _NAMES)
 
 Areas = tuple[tuple[int, int], ...]
 """Parts of a text, as byte offsets, in ascending order without overlap."""
-SHORT: Final = 1_500
-"""Bytes of a text that is always searched as a whole."""
 _MOST_PLACES: Final = 64
 """Occurrences of the literals of a rule beyond which the whole text is searched."""
 _BYTES: Final = 4
@@ -98,11 +114,14 @@ class Prefilter:
         self._literals = _automaton(words)
         self._shapes = _automaton(self._shaped)
         self._shape_rules = list(self._shaped.values())
+        self._any_shaped = reduce(or_, self._shape_rules, 0)
         self._whole = {index: RuleCandidate(index, None) for index in rules}
         self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
         self._by_tokens = self._rules_by_level(len(_TOKENS), lambda demand: demand.tokens)
         self._by_names = self._rules_by_level(len(_NAMES), lambda demand: demand.names)
         self._by_digits = self._rules_by_level(len(_DIGITS), lambda demand: demand.digits)
+        self._possible = [self._possible_with(traits) for traits in range(0, SIZES + NAME, NAME)]
+        """The rules that a text may concern, by its traits that are no steps of decoding."""
 
     def _rules_by_level(self, most: int, level_of: Callable[[_Demand], int]) -> list[int]:
         """Return the rules whose demand a text satisfies that reaches each level."""
@@ -110,6 +129,19 @@ class Prefilter:
             sum(1 << index for index, demand in self._demands.items() if level_of(demand) <= level)
             for level in range(most + 1)
         ]
+
+    def _possible_with(self, traits: int) -> int:
+        """Return the rules that a text with some traits may concern."""
+        impossible = self._any_shaped
+        for shape, rules in self._shaped.items():
+            if not traits_of(shape) & ~traits:
+                impossible &= ~rules
+        return (
+            self._by_names[-1 if traits & NAME else 0]
+            & self._by_digits[-1 if traits & NUMBER else 0]
+            & self._by_tokens[-1 if traits & TOKEN else _TOKENS.index(SHORTEST_TOKEN)]
+            & ~impossible
+        )
 
     def _add(self, index: int, rule: Rule) -> None:
         """Note what a rule demands, and the literals of which a text must have one."""
@@ -163,8 +195,10 @@ class Prefilter:
             self._sources.append(0)
         return place
 
-    def candidates(self, data: bytes) -> list[RuleCandidate]:
-        """Return the rules that may find something in a text (UTF-8), in the order of their indexes."""
+    def candidates(self, text: Text) -> list[RuleCandidate]:
+        """Return the rules that may find something in a text, in the order of their indexes."""
+        data = text.data(in_uuids=True)
+        possible = self._possible[text.traits >> _FIRST]
         indexes = self._indexes
         matches = self._literals.find_matches_as_indexes(data.translate(_FOLDED), overlapping=True)
         words = {indexes[match[0]] for match in matches}
@@ -172,23 +206,31 @@ class Prefilter:
             if sign in data:
                 words.add(place)
         found = self._always
-        for match in self._shapes.find_matches_as_indexes(shapes_of(data), overlapping=True):
-            found |= self._shape_rules[match[0]]
+        if possible & self._any_shaped:
+            found |= self._of_shapes(data)
         for word in words:
             found |= self._sources[word]
-        rules = self._satisfied(data, words, found)
+        rules = self._satisfied(data, words, found & possible)
         if len(data) < SHORT:
             return [self._whole[index] for index in rules]
         return self._located(data, rules, matches)
 
+    def _of_shapes(self, data: bytes) -> int:
+        """Return the rules of which a text has a shape."""
+        shapes = shapes_of(data.replace(_BORDER, _BETWEEN))
+        # A text of digits has a shape at each of its characters.
+        found = {match[0] for match in self._shapes.find_matches_as_indexes(shapes, overlapping=True)}
+        return reduce(or_, (self._shape_rules[place] for place in found), 0)
+
     def _satisfied(self, data: bytes, words: set[int], found: int) -> list[int]:
         """Return those of some rules whose demands a text satisfies, in order."""
-        if found & ~self._by_tokens[0]:
-            found &= self._by_tokens[_count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
         if found & ~self._by_names[0]:
             found &= self._by_names[_count_reached(data.translate(_IS_NAME), _NAME_RUNS)]
         if found & ~self._by_digits[0]:
-            found &= self._by_digits[_count_reached(data.translate(_IS_DIGIT, _SIGNS), _DIGIT_RUNS)]
+            digits = data.replace(_BORDER, _BETWEEN).translate(_IS_DIGIT, _SIGNS)
+            found &= self._by_digits[_count_reached(digits, _DIGIT_RUNS)]
+        if found & ~self._by_tokens[0]:
+            found &= self._by_tokens[_count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
         rules = []
         while found:
             index = (found & -found).bit_length() - 1

@@ -32,6 +32,11 @@ CHECKS: Final[dict[str, Check]] = {
     **national_checks.CHECKS,
     **passwords.CHECKS,
 }
+Look = Callable[[bytes], bool]
+"""Returns whether a text (UTF-8) may have a value of a search."""
+
+LOOKS: Final[dict[str, Look]] = seed_phrases.LOOKS
+"""Looks that are cheaper than the pattern of a rule with such a search, and rule out more texts."""
 SEARCHES: Final[dict[str, Search]] = {
     **cards.SEARCHES,
     **disguises.SEARCHES,

@@ -12,6 +12,7 @@ from re import _constants as ops  # type: ignore[attr-defined]
 from typing import Any, Final
 
 from antechamber.core.privacy.literals import Reader, Words, parse_pattern
+from antechamber.core.privacy.texts import MIXED, NAME, NUMBER, SHORTEST_NAME, SHORTEST_NUMBER
 
 _ASCII: Final = range(128)
 _LETTERS: Final = frozenset(code for code in _ASCII if chr(code).isalpha())
@@ -51,12 +52,35 @@ def shapes_needed(pattern: str, *, bounded: bool) -> Words | None:
     A match of a `bounded` pattern has neither a letter nor a digit before or behind it.
     """
     tree = parse_pattern(pattern)
-    if tree is None:
+    if not tree:
         return None
-    tree = [_BLANK, *tree, _BLANK] if bounded else [_begin(tree[0]), *tree[1:]] if tree else []
-    groups = [words for signs in ("a0 ", "xx.") for words in _ShapeReader(*signs).groups(tree)]
-    best = max(groups, key=_rarity_of, default=None)
-    return best if best is not None and _rarity_of(best) >= _RARE else None
+    # Each alternative of a pattern has the shapes that are rarest for it.
+    rows = tree[0][1][1] if len(tree) == 1 and tree[0][0] is ops.BRANCH else [tree]
+    found: set[str] = set()
+    for row in rows:
+        words = _shapes_of([_BLANK, *row, _BLANK] if bounded else [_begin(row[0]), *row[1:]]) if len(row) else None
+        if words is None:
+            return None
+        found |= words
+    return frozenset(found) if _rarity_of(frozenset(found)) >= _RARE else None
+
+
+def traits_of(shape: str) -> int:
+    """Return the traits of every text that has a shape."""
+    traits = 0
+    if "a00" in shape or "00a" in shape:
+        traits |= MIXED
+    if "x" * SHORTEST_NAME in shape:
+        traits |= NAME
+    if any(part.count("0") >= SHORTEST_NUMBER for part in shape.split("a")):
+        traits |= NUMBER
+    return traits
+
+
+def _shapes_of(sequence: Sequence[Any]) -> Words | None:
+    """Return the rarest shapes of which every match of a sequence has one."""
+    groups = [words for signs in ("a0 ", "xx.") for words in _ShapeReader(*signs).groups(sequence)]
+    return max(groups, key=_rarity_of, default=None)
 
 
 def _begin(item: Any) -> Any:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.engine import Engine, Search
+from antechamber.core.privacy.texts import Text
 
 MAX_FRAGMENTS: Final = 4
 """Maximum number of fragments of one event: its first two and its last two."""
@@ -62,7 +63,7 @@ class TokenSearch:
     def may_find(self, values: list[str]) -> bool:
         """Return whether the rules may find something in one of the values."""
         try:
-            return Search(self._engine, self._prefilter).finds(SEPARATOR.join(values))
+            return Search(self._engine, self._prefilter).finds(Text(SEPARATOR.join(values)))
         except EffortSpentError:
             return True
 

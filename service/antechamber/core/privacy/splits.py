@@ -51,13 +51,17 @@ def is_joint(left: str, right: str) -> bool:
     """Return whether a token may be divided between the end of one text and the beginning of the next."""
     first = _FIRST.match(right)
     last = _FIRST.match(left[: -EDGE - 1 : -1])
+    if first is None or last is None:
+        return False
+    head, tail = first[0], last[0]
+    token = tail + head
     return (
-        first is not None
-        and last is not None
-        and len(last[0]) + len(first[0]) >= _SHORTEST
-        and (_DIGIT.search(last[0]) is not None or _DIGIT.search(first[0]) is not None)
-        and _WHOLE.fullmatch(last[0][::-1]) is None
-        and _WHOLE.fullmatch(first[0]) is None
+        len(token) >= _SHORTEST
+        # Most neighbors are words, which a method of strings recognizes sooner than a pattern.
+        and not token.isalpha()
+        and _DIGIT.search(token) is not None
+        and _WHOLE.fullmatch(tail[::-1]) is None
+        and _WHOLE.fullmatch(head) is None
     )
 
 

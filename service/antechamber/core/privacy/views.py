@@ -4,15 +4,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import re2
-
-from antechamber.core.privacy.decoders import Edit, find_escapes, find_folds, find_joints, find_runs
+from antechamber.core.privacy.decoders import MOST_EDITS, Edit, find_escapes, find_folds, find_joints, find_runs
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold
-from antechamber.core.privacy.selectors import SELECTORS
+from antechamber.core.privacy.texts import DECODABLE, ESCAPED, FOLD, PAIRS, QUOTED, RUN, SPACED, WRAPPED, Text
 
 MAX_LEVELS: Final = 3
 """Decoded levels; a text with more of them cannot be verified."""
@@ -20,43 +18,15 @@ _GROWTH: Final = 4
 """Maximum length of all views together, as a multiple of that of the text …"""
 _ALLOWANCE: Final = 16_384
 """… with this number of characters in addition."""
-_MOST_EDITS: Final = 5_000
-"""Edits of one view."""
 _SHORT: Final = 2_000
 """Characters of a text that is always searched as a whole."""
 _NEAR: Final = 160
 """Characters around an edit that are searched with it."""
 _FOLDS: Final = 3
 """Binary logarithm of the number of foldable parts that count as one unit of effort; an edit is half a unit."""
+_FOLDED: Final = 8
+"""Binary logarithm of the characters of a short text that count as one unit when it is folded as a whole."""
 _FOLDABLE: Final = re.compile(r"[^\t\n -~]+(?<!\0)|[\x01-\x08\x0b-\x1f\x7f]+")
-_ALNUM: Final = "[0-9A-Za-z]"
-_SIGN: Final = r"[0-9A-Za-z_+/=.~-]"
-_BLANK: Final = r"[\x00-\x2a\x2c\x3a-\x3c\x3e-\x40\x5b-\x5e\x60\x7b-\x7d\x7f]"
-"""An ASCII sign that is none of a token."""
-_STEPS: Final = {
-    "fold": r"[\x01-\x08\x0b-\x1f\x7f]|[^\x00-\x7f]",
-    "quoted": rf"[\"'`][ \t,|.<+&~\\\r\n]{{0,40}}[\"'`]{_SIGN}",
-    "wrapped": rf"[0-9A-Za-z_+/=.~ \t\\\r-]\n[ \t>|*#]{{0,40}}{_SIGN}{{4}}",
-    "spaced": rf"{_ALNUM}(?:{_BLANK}{{1,2}}{_ALNUM}){{3}}",
-    "escaped": r"%[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
-    f"|[{SELECTORS}]{{4}}",
-    "run": rf"{_ALNUM}{{16}}",
-    "pairs": rf"{_ALNUM}{{2}}(?:{_BLANK}{_ALNUM}{{2}}){{7}}|0x{_ALNUM}{{2}}(?:{_BLANK}{{1,2}}0x{_ALNUM}{{2}}){{7}}",
-}
-"""What a text has in which a step of decoding is possible."""
-
-
-def _compile_steps() -> Any:
-    compiled = re2.Set.SearchSet()
-    for pattern in _STEPS.values():
-        compiled.Add(pattern)
-    compiled.Compile()
-    return compiled
-
-
-_LOOK: Final = _compile_steps()
-"""Finds in one pass which steps of decoding are possible in a text, as their indexes."""
-_FOLD, _QUOTED, _WRAPPED, _SPACED, _ESCAPED, _RUN, _PAIRS = range(len(_STEPS))
 
 
 class Spot(NamedTuple):
@@ -74,9 +44,17 @@ class View:
         self.text = text
         self.level = level
         """Number of decoders that were applied."""
+        self._read: Text | None = None
         self._parent = parent
         self._edits = edits
         self._index: tuple[list[int], list[int], list[Edit]] | None = None
+
+    @property
+    def read(self) -> Text:
+        """The text in the forms that rules read."""
+        if self._read is None:
+            self._read = Text(self.text)
+        return self._read
 
     def locate(self, start: int, end: int) -> Spot:
         """Return the span of the original text that a span of this view comes from."""
@@ -138,27 +116,24 @@ def all_views(text: str, effort: Effort) -> Iterator[View]:
 
 def _derived(view: View, effort: Effort) -> Iterator[View]:
     """Yield the forms that one step makes of a view; a cheap look decides for each step whether it is possible."""
-    text = view.text
-    steps = _LOOK.Match(text.encode(errors="replace"))
-    if steps is None:
+    text, traits = view.text, view.read.traits
+    if not traits & DECODABLE:
         return
-    if _FOLD in steps:
-        spans = [match.span() for match in _FOLDABLE.finditer(text)]
-        effort.spend(len(spans) >> _FOLDS)
-        near = _surroundings(view, spans)
+    if traits & FOLD:
+        near = _near_folds(view, effort)
         yield View(fold(near.text), near, _Lazy(near.text), view.level)
-    if _QUOTED in steps or _WRAPPED in steps or _SPACED in steps:
-        yield from _edited(view, find_joints(text, spaced=_SPACED in steps), view.level, effort)
-    if _ESCAPED in steps:
+    if traits & (QUOTED | WRAPPED | SPACED):
+        yield from _edited(view, find_joints(text, spaced=bool(traits & SPACED)), view.level, effort)
+    if traits & ESCAPED:
         yield from _edited(view, find_escapes(text), view.level + 1, effort)
-    if _RUN in steps or _PAIRS in steps:
-        yield from _edited(view, find_runs(text, effort, pairs=_PAIRS in steps), view.level + 1, effort)
+    if traits & (RUN | PAIRS):
+        yield from _edited(view, find_runs(text, effort, pairs=bool(traits & PAIRS)), view.level + 1, effort)
 
 
 def _edited(view: View, edits: Iterable[Edit], level: int, effort: Effort) -> Iterator[View]:
     """Yield the view that edits make, without the parts of a long text that are far from all of them."""
-    listed = list(islice(edits, _MOST_EDITS + 1))
-    if len(listed) > _MOST_EDITS:
+    listed = list(islice(edits, MOST_EDITS + 1))
+    if len(listed) > MOST_EDITS:
         raise EffortSpentError
     effort.spend(len(listed) >> 1)
     if listed:
@@ -167,8 +142,13 @@ def _edited(view: View, edits: Iterable[Edit], level: int, effort: Effort) -> It
         yield View(apply(view.text, kept), view, kept, level)
 
 
-def _surroundings(view: View, spans: list[tuple[int, int]]) -> View:
-    """Return a view without the parts of a long text that are far from some spans."""
+def _near_folds(view: View, effort: Effort) -> View:
+    """Return a view without the parts of a long text that are far from all that may be folded."""
+    if len(view.text) < _SHORT:
+        effort.spend(len(view.text) >> _FOLDED)
+        return view
+    spans = [match.span() for match in _FOLDABLE.finditer(view.text)]
+    effort.spend(len(spans) >> _FOLDS)
     gaps = _find_gaps(view.text, spans)
     return View(apply(view.text, gaps), view, gaps, view.level) if gaps else view
 
