@@ -80,3 +80,49 @@ def test_an_immediate_failure_reaches_every_caller() -> None:
         assert [str(result) for result in results] == ["not this one"] * 2
 
     asyncio.run(work())
+
+
+def test_a_result_that_is_known_at_once_is_delivered_at_once() -> None:
+    """A consumer that answers within the call costs no further turn of the event loop."""
+
+    async def work() -> None:
+        def answer(numbers: list[int]) -> Future[list[int]]:
+            done: Future[list[int]] = Future()
+            done.set_result([2 * number for number in numbers])
+            return done
+
+        found: list[int | BaseException] = []
+        together = MicroBatcher(answer)
+        for number in (1, 2):
+            together.put(number, found.append)
+        await asyncio.sleep(0)
+        assert found == [2, 4]
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("number", [1, 13])
+def test_a_receiver_that_fails_does_not_affect_the_others(number: int) -> None:
+    """The event loop reports its error, and the next one gets its result, or the error of the consumer."""
+
+    async def work() -> None:
+        reported: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(str(context["exception"])))
+        found: list[int | BaseException] = []
+
+        def fail(_result: int | BaseException) -> None:
+            message = "closed"
+            raise RuntimeError(message)
+
+        desk = Desk()
+        together = MicroBatcher(desk.take)
+        together.put(number, fail)
+        together.put(2, found.append)
+        await settled()
+        for future in desk.futures:
+            future.set_result([2, 4])
+        await settled()
+        assert reported == ["closed"]
+        assert str(found[0]) == ("4" if number == 1 else "not this one")
+
+    asyncio.run(work())

@@ -27,14 +27,20 @@ class LookUpCache(Generic[V]):
             looked_up_at, value = self._kept.get(digest, (0, None))
         return (True, value) if now - looked_up_at < TRUSTED_MICROSECONDS else (False, None)
 
-    def is_aging(self, digest: str, now: int) -> bool:
-        """Return whether a value should be looked up again before it is trusted no more; True once for each value."""
+    def recall(self, digest: str, now: int) -> tuple[V | None, bool]:
+        """Return the remembered value, and whether to look it up again before it is trusted no more.
+
+        The second is True once for each look-up.
+        """
         with self._gate:
-            looked_up_at, _ = self._kept.get(digest, (now, None))
-            if now - looked_up_at < TRUSTED_MICROSECONDS // 2 or digest in self._renewed:
-                return False
-            self._renewed.add(digest)
-            return True
+            looked_up_at, value = self._kept.get(digest, (0, None))
+            age = now - looked_up_at
+            if age >= TRUSTED_MICROSECONDS:
+                return None, False
+            aging = age >= TRUSTED_MICROSECONDS // 2 and digest not in self._renewed
+            if aging:
+                self._renewed.add(digest)
+            return value, aging
 
     def put(self, digest: str, now: int, value: V | None) -> None:
         """Remember a looked-up value; a full cache is cleared."""

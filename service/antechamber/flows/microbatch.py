@@ -47,26 +47,28 @@ class MicroBatcher(Generic[Input, Result]):
         try:
             done = self._handle([item for item, _ in arrived])
         except Exception as error:  # noqa: BLE001 -- every waiter must receive the error
-            _fail(waiters, error)
+            _deliver(loop, waiters, [error] * len(waiters))
             return
         if done.done():
-            _deliver(waiters, done)
+            _pass_on(loop, waiters, done)
         else:
-            done.add_done_callback(lambda done: loop.call_soon_threadsafe(_deliver, waiters, done))
+            done.add_done_callback(lambda done: loop.call_soon_threadsafe(_pass_on, loop, waiters, done))
 
 
-def _deliver(waiters: Sequence[Deliver[Result]], done: Future[list[Result]]) -> None:
+def _pass_on(loop: asyncio.AbstractEventLoop, waiters: Sequence[Deliver[Result]], done: Future[list[Result]]) -> None:
     error = done.exception()
-    if error is not None:
-        _fail(waiters, error)
-        return
-    for deliver, result in zip(waiters, done.result(), strict=True):
-        deliver(result)
+    _deliver(loop, waiters, done.result() if error is None else [error] * len(waiters))
 
 
-def _fail(waiters: Sequence[Deliver[Result]], error: BaseException) -> None:
-    for deliver in waiters:
-        deliver(error)
+def _deliver(
+    loop: asyncio.AbstractEventLoop, waiters: Sequence[Deliver[Result]], results: Sequence[Result | BaseException]
+) -> None:
+    """Give each waiter its result; if one fails to take it, the others still get theirs."""
+    for deliver, result in zip(waiters, results, strict=True):
+        try:
+            deliver(result)
+        except Exception as error:  # noqa: BLE001 -- reported by the loop
+            loop.call_exception_handler({"message": "a result could not be delivered", "exception": error})
 
 
 def _resolve(waiter: asyncio.Future[Result], result: Result | BaseException) -> None:

@@ -42,9 +42,12 @@ class TokenCheck:
         self._note(bearer, now)
         return bearer
 
-    def is_aging(self, secret: str) -> bool:
-        """Return whether a remembered token should be looked up again soon; only one caller learns it."""
-        return self._cache.is_aging(digest_secret(secret), self._clock())
+    def recall(self, secret: str) -> tuple[Bearer | None, bool]:
+        """Return what `remembered_bearer` returns, and whether the caller should look the token up again soon."""
+        now = self._clock()
+        bearer, aging = self._cache.recall(digest_secret(secret), now)
+        self._note(bearer, now)
+        return bearer, aging
 
     def bearer(self, secret: str) -> Bearer | None:
         """Return the bearer of a token, or None if the token is unknown, expired, revoked or otherwise refused.

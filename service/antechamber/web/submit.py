@@ -149,8 +149,8 @@ class ShortCut:
         if host_name(host.decode("latin-1")) not in self._hosts:
             return None
         secret = token[7:].decode("latin-1")
-        bearer = self._check.remembered_bearer(secret)
-        if bearer is not None and self._check.is_aging(secret):
+        bearer, aging = self._check.recall(secret)
+        if aging:
             # Otherwise all requests of a busy producer would take the framework path at once, each second.
             renewal = asyncio.get_running_loop().create_task(self._renew(secret))
             self._renewals.add(renewal)
