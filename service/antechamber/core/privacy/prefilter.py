@@ -111,6 +111,7 @@ class Prefilter:
         self._signs = [(word.encode(), place) for word, place in self._places.items() if len(word) == 1]
         words = [word for word in self._places if len(word) > 1]
         self._indexes = [self._places[word] for word in words]
+        self._automaton_indexes = {place: index for index, place in enumerate(self._indexes)}
         self._literals = _automaton(words)
         self._shapes = _automaton(self._shaped)
         self._shape_rules = list(self._shaped.values())
@@ -245,7 +246,7 @@ class Prefilter:
         """Return the candidates in a long text, each with the surroundings of its literals."""
         signs = {place for _, place in self._signs}
         places: dict[int, list[tuple[int, int]]] = {place: [] for rule in rules for place in self._named[rule]}
-        wanted = {index: places[place] for index, place in enumerate(self._indexes) if place in places}
+        wanted = {self._automaton_indexes[place]: found for place, found in places.items() if place not in signs}
         for index, start, end in matches:
             found = wanted.get(index)
             if found is not None:
