@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antechamber.core.privacy import Gate, is_uuid
+from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.literals import needs_of
 from antechamber.core.privacy.matcher import Matcher, compile_pattern, has_groups
@@ -103,9 +104,13 @@ def test_a_text_has_two_shapes() -> None:
     assert shapes_of("a7-\u20ac9".encode()) == b" a0  0 .xx..x."
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
-    st.lists(st.sampled_from([*HITS, " ", "\n", "x", "7", "-", "\u00e9", "token: "]), min_size=1, max_size=4),
+    st.lists(
+        st.sampled_from([*HITS, " ", "\n", "x", "7", "-", "\u00e9", "token: ", SEPARATOR, f"{SEPARATOR}4{SEPARATOR}"]),
+        min_size=1,
+        max_size=4,
+    ),
     st.booleans(),
 )
 def test_no_rule_is_left_out_that_finds_something(pieces: list[str], long: bool) -> None:  # noqa: FBT001

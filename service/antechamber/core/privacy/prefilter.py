@@ -111,6 +111,7 @@ class Prefilter:
         self._signs = [(word.encode(), place) for word, place in self._places.items() if len(word) == 1]
         words = [word for word in self._places if len(word) > 1]
         self._indexes = [self._places[word] for word in words]
+        self._automaton_indexes = {place: index for index, place in enumerate(self._indexes)}
         self._literals = _automaton(words)
         self._shapes = _automaton(self._shaped)
         self._shape_rules = list(self._shaped.values())
@@ -218,7 +219,6 @@ class Prefilter:
     def _of_shapes(self, data: bytes) -> int:
         """Return the rules of which a text has a shape."""
         shapes = shapes_of(data.replace(_BORDER, _BETWEEN))
-        # A text of digits has a shape at each of its characters.
         found = {match[0] for match in self._shapes.find_matches_as_indexes(shapes, overlapping=True)}
         return reduce(or_, (self._shape_rules[place] for place in found), 0)
 
@@ -246,10 +246,13 @@ class Prefilter:
         """Return the candidates in a long text, each with the surroundings of its literals."""
         signs = {place for _, place in self._signs}
         places: dict[int, list[tuple[int, int]]] = {place: [] for rule in rules for place in self._named[rule]}
+        wanted = {self._automaton_indexes[place]: found for place, found in places.items() if place not in signs}
         for index, start, end in matches:
-            found = places.get(self._indexes[index])
-            if found is not None and len(found) <= _MOST_PLACES:
+            found = wanted.get(index)
+            if found is not None:
                 found.append((start, end))
+                if len(found) > _MOST_PLACES:
+                    del wanted[index]
         candidates = []
         for rule in rules:
             reach, literals = self._demands[rule].reach, self._named[rule]

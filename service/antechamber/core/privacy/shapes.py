@@ -4,6 +4,7 @@ A text has two shapes, which are searched at once: in the first, `a` is a letter
 in the second, `x` is a letter or digit and a point anything else. Each sign is one code point.
 """
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -26,6 +27,10 @@ _RUN: Final = 4.0
 """Most bits that a run of another sign than a digit takes."""
 _RARE: Final = 6.5
 """Bits from which a shape is rare enough."""
+_LONGEST: Final = 48
+"""Characters of a shape at most."""
+_ROW: Final = b"0" * _LONGEST
+_LONG_ROW: Final = re.compile(_ROW + b"0+")
 _BLANK: Final = (ops.LITERAL, 32)
 
 
@@ -41,8 +46,9 @@ _COARSE: Final = _table("x", "x", ".")
 
 def shapes_of(data: bytes) -> bytes:
     """Return both shapes of a text (UTF-8), each with a sign before its beginning and behind its end."""
-    fine = data.translate(_FINE, _CONTINUED)
-    return b" %b .%b." % (fine, data.translate(_COARSE, _CONTINUED))
+    shapes = b" %b .%b." % (data.translate(_FINE, _CONTINUED), data.translate(_COARSE, _CONTINUED))
+    # Each digit of a long row has a shape of its own, but none of them is longer than this.
+    return _LONG_ROW.sub(_ROW, shapes) if _ROW in shapes else shapes
 
 
 @lru_cache(maxsize=4096)
@@ -109,7 +115,7 @@ def _bits_of(sign: str, size: int) -> float:
 class _ShapeReader(Reader):
     """Reads the shapes of a parsed pattern."""
 
-    longest = 48
+    longest = _LONGEST
     most = 200
 
     def __init__(self, letter: str, digit: str, other: str) -> None:

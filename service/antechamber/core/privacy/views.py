@@ -25,7 +25,9 @@ _NEAR: Final = 160
 _FOLDS: Final = 3
 """Binary logarithm of the number of foldable parts that count as one unit of effort; an edit is half a unit."""
 _FOLDED: Final = 8
-"""Binary logarithm of the characters of a short text that count as one unit when it is folded as a whole."""
+"""Binary logarithm of the characters of a text that count as one unit when it is folded."""
+_MOST_FOLDABLE: Final = 256
+"""Foldable parts of a long text from which it is folded as a whole."""
 _FOLDABLE: Final = re.compile(r"[^\t\n -~]+(?<!\0)|[\x01-\x08\x0b-\x1f\x7f]+")
 
 
@@ -144,10 +146,13 @@ def _edited(view: View, edits: Iterable[Edit], level: int, effort: Effort) -> It
 
 def _near_folds(view: View, effort: Effort) -> View:
     """Return a view without the parts of a long text that are far from all that may be folded."""
+    effort.spend(len(view.text) >> _FOLDED)
     if len(view.text) < _SHORT:
-        effort.spend(len(view.text) >> _FOLDED)
         return view
-    spans = [match.span() for match in _FOLDABLE.finditer(view.text)]
+    spans = [match.span() for match in islice(_FOLDABLE.finditer(view.text), _MOST_FOLDABLE)]
+    if len(spans) == _MOST_FOLDABLE:
+        # So many parts leave little that is far from all of them.
+        return view
     effort.spend(len(spans) >> _FOLDS)
     gaps = _find_gaps(view.text, spans)
     return View(apply(view.text, gaps), view, gaps, view.level) if gaps else view
