@@ -25,7 +25,7 @@ from litestar.routes import ASGIRoute, BaseRoute
 from litestar.testing import TestClient
 from stdnum.iso7064 import mod_97_10
 
-from antechamber.app import clock
+from antechamber.app import clock, opened_access
 from antechamber.app.factory import create_app
 from antechamber.core.outgoing import hash_event
 from antechamber.core.privacy import Finding, Gate
@@ -448,6 +448,19 @@ def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subproc
         check=False,
         env=os.environ | environment,
     )
+
+
+def issue_token(location: Location | Path, name: str = "worker:release-bot") -> str:
+    """Issue a producer's token as the command line does, without a process of its own."""
+    with opened_access(place_of(location), grants=True) as access:
+        return access.tokens.issue(name, "producer", [], None)[1]
+
+
+def add_person(location: Location | Path, name: str, role: Any, url: str) -> str:
+    """Add an account as the command line does, without a process of its own; return its sign-in link."""
+    with opened_access(place_of(location), grants=True) as access:
+        access.accounts.add(name, role, None, None)
+        return f"{url}/login?link={access.sign_in.create_link(name)}"
 
 
 @contextlib.contextmanager
