@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from antechamber.settings import Location
 from lib.desk_tour import close
-from support import HANG_SECONDS, antechamber, event, where
+from support import HANG_SECONDS, add_person, event, issue_token
 
 EITHER_WAY = pytest.mark.parametrize(
     ("location", "scripts"), [("sqlite", True), ("postgres", False)], ids=["scripts on", "scripts off"], indirect=True
@@ -20,11 +20,11 @@ class Journey:
     """One running service with an agent's token and curators' browsers."""
 
     def __init__(self, live: tuple[str, Location], chromium: Browser, *, scripts: bool) -> None:
-        """Issue a token on the command line, as an operator does."""
+        """Issue a token."""
         self.url, self.location = live
         self._chromium = chromium
         self.scripts = scripts
-        self.token = antechamber("token", "issue", "worker:release-bot", *where(self.location)).stdout.strip()
+        self.token = issue_token(self.location)
         self.violations: list[str] = []
         self._windows: list[BrowserContext] = []
 
@@ -51,11 +51,11 @@ class Journey:
         return [item["content"] for item in items]
 
     def sign_in(self, name: str, *, width: int = 1280, role: str = "curator", motion: bool = False) -> Page:
-        """Open a printed sign-in link in a fresh browser window and press its button.
+        """Open the sign-in link of a new account in a fresh browser window and press its button.
 
         `motion` enables view transitions; without a graphics card they take most of a journey's time.
         """
-        added = antechamber("user", "add", name, "--role", role, *where(self.location), "--url", self.url)
+        link = add_person(self.location, name, role, self.url)
         window = self._chromium.new_context(
             java_script_enabled=self.scripts,
             viewport={"width": width, "height": 900},
@@ -64,7 +64,7 @@ class Journey:
         self._windows.append(window)
         page = window.new_page()
         page.on("console", lambda message: self.violations.append(message.text))
-        page.goto(added.stdout.strip())
+        page.goto(link)
         page.get_by_role("button", name="Sign in").click()
         first = {"curator": "Queue", "auditor": "Audit"}[role]
         expect(page.get_by_role("heading", name=first, exact=True)).to_be_visible()

@@ -7,7 +7,7 @@ import pytest
 
 from antechamber.client import Ledger, retry
 from client.network import Network
-from support import Service, antechamber, running, serving
+from support import Service, issue_token, running, serving
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str]]:
     """A service as a separate process, and a producer's token."""
     data = tmp_path / "data"
     with serving(data, policies) as (url, _):
-        yield url, antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+        yield url, issue_token(data)
 
 
 @pytest.fixture

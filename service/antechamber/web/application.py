@@ -152,6 +152,30 @@ def build(
             "tools": mcp_endpoint.ToolServer(mcp, services.background.work("serving MCP clients")),
         }
     )
+    engine = JinjaTemplateEngine.from_environment(environment(templates))
+    application = submit.AntechamberApp(
+        state=state,
+        template_config=TemplateConfig(instance=engine),
+        before_send=[_add_headers(settings)],
+        lifespan=[lifespan],
+        openapi_config=None,
+        logging_config=None,
+    )
+    application.state.short_cut = submit.ShortCut(
+        services.admission, services.access.token_check, state.hosts, state.request_log, _common_headers(settings)
+    )
+    shared = _routes(templates)
+    application.routes, application.asgi_handler = shared.routes, shared.asgi_handler
+    return application
+
+
+@cache
+def _routes(templates: Path) -> Litestar:
+    """Return an application that has all routes and never runs itself.
+
+    All applications of a process share its routes, because deriving them takes longer than the rest of a start. They
+    read the flows, and everything else that differs, from the application that received the request.
+    """
     # Python 3.11 and 3.12 do not know this type, and browsers are asked not to guess types.
     mimetypes.add_type("image/webp", ".webp")
     assets = create_static_files_router(
@@ -159,12 +183,10 @@ def build(
         directories=[templates / "assets"],
         exception_handlers={InternalServerException: problems.on_not_found, ValueError: problems.on_not_found},
     )
-    application = submit.AntechamberApp(
+    return Litestar(
         route_handlers=[*_handlers(), assets],
-        state=state,
-        dependencies={name: Provide(_constant(flow), sync_to_thread=False) for name, flow in flows.items()},
+        dependencies={name: Provide(_flow(name), sync_to_thread=False) for name in Services.__struct_fields__},
         middleware=[DefineMiddleware(Authentication, exclude_http_methods=[])],
-        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment(templates))),
         exception_handlers={
             RequestRefusedError: problems.on_refused,
             NotFoundError: problems.on_not_found,
@@ -175,15 +197,9 @@ def build(
             HTTPException: problems.on_http_error,
             Exception: problems.on_bug,
         },
-        before_send=[_add_headers(settings)],
-        lifespan=[lifespan],
         openapi_config=None,
         logging_config=None,
     )
-    state.short_cut = submit.ShortCut(
-        services.admission, services.access.token_check, state.hosts, state.request_log, _common_headers(settings)
-    )
-    return application
 
 
 def _handlers() -> list[Any]:
@@ -248,9 +264,11 @@ def _handlers() -> list[Any]:
     ]
 
 
-def _constant(value: Any) -> Callable[[], Any]:
-    def provide() -> Any:
-        return value
+def _flow(name: str) -> Callable[[Scope], Any]:
+    """Return a dependency: the flow of this name in the application that received the request."""
+
+    def provide(scope: Scope) -> Any:
+        return scope["litestar_app"].state[name]
 
     return provide
 
