@@ -1,8 +1,9 @@
 """The section `desk`: the queue with a million pending proposals, on both engines.
 
-A store is filled directly with copies of one real proposal, each with its own fold, id and position in the queue. Then
-a curator signs in and requests the first, a middle and the last page, a filter with few matches and a proposal. Times
-are those of the server's answers on one connection; pages are also compressed, as a proxy in front would send them.
+A store is filled directly with copies of one real proposal, each with its own fold, id and position in the queue, and
+with the hourly counts of twenty producers over a year. Then a curator signs in and requests the first, a middle and the
+last page, filters, a proposal and the dashboard. Times are those of the server's answers on one connection; pages are
+also compressed, as a proxy in front would send them.
 """
 
 import contextlib
@@ -19,8 +20,10 @@ from typing import Any, Final
 import httpx
 import psycopg
 
+from antechamber.app import open_store
 from antechamber.core.outgoing import hash_event
-from antechamber.settings import DATABASE
+from antechamber.flows.daily_counts import DailyCounts
+from antechamber.settings import DATABASE, Location
 from benchmarks.rounds import Tell
 from lib.processes import PRODUCER, SCOPE, Application, end, free_port, postgres, workplace
 
@@ -37,6 +40,13 @@ _FOLDS: Final = """INSERT INTO folds
     (id, submission_scope, scope_id, producer, owner, kind, content, tags, marks, pending, rank, turn)
 SELECT f.id + s.i, f.submission_scope, f.scope_id, f.producer, f.owner, f.kind, f.content || ' ' || s.i, f.tags,
     f.marks, 1, CASE WHEN s.i % 50 = 0 THEN 1 ELSE 3 END, s.i / 10 FROM series AS s, folds AS f WHERE f.id = {fold}"""
+_PRODUCERS: Final = (
+    "INSERT INTO producers (id, producer_identity) SELECT 1000 + s.i, 'worker:bench-' || s.i FROM series AS s"
+)
+_COUNTS: Final = """INSERT INTO tally (hour, producer, name, channel, lane, number)
+SELECT {hour} - s.i, p.id, '{name}', '{channel}', 0, 3 FROM series AS s, producers AS p"""
+_COUNTED: Final = {"accepted-for-review": "http", "accepted-as-duplicate": "http", "approved": ""}
+_YEAR: Final = 365 * 24
 _OWN: Final = {
     "id": "{table}.id + s.i",
     "proposal": "{table}.id + s.i",
@@ -84,6 +94,10 @@ def _measured(folder: Path, database_url: str | None, number: int, tell: Tell) -
     start = time.monotonic()
     with _database(application, database_url) as raw:
         _fill(raw, engine, number)
+        _count(raw, engine, number)
+    store = open_store(Location(data=application.data, database_url=database_url))
+    DailyCounts(store, lambda: time.time_ns() // 1000).add()
+    store.close()
     tell(f"{engine}: {number:,} proposals in {time.monotonic() - start:.0f} s")
     process = application.start(port)
     try:
@@ -135,6 +149,16 @@ def _fill(raw: Any, engine: str, number: int) -> None:
         insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM series AS s, {table}"  # noqa: S608
         insert += f" WHERE {table}.id = (SELECT min(id) FROM {table})"  # noqa: S608
         raw.execute(_SERIES[engine].format(number=number, insert=insert))
+
+
+def _count(raw: Any, engine: str, number: int) -> None:
+    """Count the copies, and a year of other producers' submissions, as many of them decided as submitted."""
+    (hour,) = raw.execute("SELECT max(hour) FROM tally").fetchone()
+    raw.execute(f"UPDATE tally SET number = number + {number} WHERE name = 'accepted-for-review'")  # noqa: S608 -- an integer
+    raw.execute(_SERIES[engine].format(number=20, insert=_PRODUCERS))
+    for name, channel in _COUNTED.items():
+        insert = _COUNTS.format(hour=hour, name=name, channel=channel)
+        raw.execute(_SERIES[engine].format(number=_YEAR, insert=insert))
 
 
 def _pages(browser: httpx.Client, number: int) -> dict[str, str]:

@@ -36,6 +36,25 @@ SCRIPTS: Final = (
     + " Pay via p\u0430ypal, key_name\u200b\u200c\u200b."
 )
 """Four scripts, code, and hidden characters."""
+ARABIC: Final = (
+    "\u0634\u063a\u0651\u0644 \u062a\u0631\u062d\u064a\u0644 "
+    "\u0642\u0627\u0639\u062f\u0629 \u0627\u0644\u0628\u064a\u0627\u0646\u0627\u062a "
+    "\u0642\u0628\u0644 \u0627\u0644\u0646\u0634\u0631 \u0628\u0633\u0627\u0639\u0629: "
+    "migrate --step 14, \u0648\u0644\u0627 \u062a\u062d\u0630\u0641 "
+    "\u0627\u0644\u0639\u0645\u0648\u062f \u0627\u0644\u0642\u062f\u064a\u0645."
+)
+"""A text from right to left with a command in it."""
+CODE: Final = (
+    "# Drain before the deploy\n\nRun this on **each** host, see the [runbook](https://runbook.example/deploy).\n\n"
+    "```python\ndef drain(hosts: list[str], *, timeout_seconds: int = 30) -> dict[str, str]:\n"
+    '    """Take hosts out of the pool, one after another."""\n'
+    '    return {host: run(f"pool drain {host} --timeout {timeout_seconds} --wait --reason deploy '
+    '--notify ops-channel --format json", check=True) for host in hosts}\n'
+    "```\n\n| step | command | takes |\n|---|---|---|\n"
+    + "".join(f"| {step} | `pool {name} --all` | {step * 2} min |\n" for step, name in enumerate(("drain", "add"), 1))
+    + "\n1. Look at the queue.\n2. Wait until it is **empty**.\n"
+)
+"""Markdown with long code, a table and a list."""
 WORD: Final = "incomprehensibilities" * 400
 WIDE: Final[dict[str, Any]] = {
     "payload": {
@@ -171,6 +190,7 @@ class Tour:
         self.ids |= {"retracted": gone, "decided": wrong, "new": self.submit(NEW)["proposal_id"]}
         self.ids["hidden"] = self.submit("Rollback is safe\u202e.ton ro\u202c on Fridays.\u200b")["proposal_id"]
         self.ids["scripts"] = self.submit(SCRIPTS)["proposal_id"]
+        self.ids |= {name: self.submit(text)["proposal_id"] for name, text in (("arabic", ARABIC), ("code", CODE))}
         self.ids["long"] = self.submit(LONG, idempotency_key="long")["proposal_id"]
         self.ids["word"] = self.submit("", **WIDE, idempotency_key="k" * 128)["proposal_id"]
         wide = {"submission_scope": "organization", "scope_id": "apollo-labs"}
@@ -290,6 +310,9 @@ class Tour:
             "latest-mine": "/review/latest?mine=yes",
             "proposal": f"/review/{ids['new']}",
             "proposal-hidden": f"/review/{ids['hidden']}",
+            "proposal-scripts": f"/review/{ids['scripts']}",
+            "proposal-arabic": f"/review/{ids['arabic']}",
+            "proposal-code": f"/review/{ids['code']}",
             "proposal-long": f"/review/{ids['long']}",
             "proposal-inside": f"/review/{ids['new']}?q=scope:project:apollo+deploy",
             "queue-inside": "/review?done=filter-done&q=producer:worker:nobody",

@@ -1,4 +1,4 @@
-"""Pictures of every page of the desk, in every state worth seeing: wide, narrow and dark.
+"""Pictures of every page of the desk, in every state worth seeing: in three sizes, light and dark.
 
 They are written into .screenshots, which git ignores, to be looked at.
 """
@@ -17,10 +17,15 @@ from lib.desk_tour import Tour, Visit, chromium, policies
 from lib.processes import free_port, workplace
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-VIEWS: Final[dict[str, dict[str, Any]]] = {
+SIZES: Final[dict[str, dict[str, Any]]] = {
     "wide": {"viewport": {"width": 1280, "height": 900}},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
     "narrow": {"viewport": {"width": 320, "height": 720}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+}
+VIEWS: Final[dict[str, dict[str, Any]]] = {
+    size if scheme == "light" else f"{size}-{scheme}": options | {"color_scheme": scheme}
+    for scheme in ("light", "dark")
+    for size, options in SIZES.items()
 }
 _TALLEST: Final = 4000
 """Maximum height of a picture in pixels; further down, long texts look the same."""
@@ -54,6 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / ".screenshots", help="folder of the pictures, emptied first")
     parser.add_argument("--only", default="", help="pages whose name holds this")
+    parser.add_argument("--views", default=",".join(VIEWS), help="views, separated by commas (default: all)")
     parser.add_argument("--readme", action="store_true", help="take the two pictures of README.md instead")
     arguments = parser.parse_args()
     if arguments.readme:
@@ -75,7 +81,7 @@ def _take(tour: Tour, pages: Iterable[tuple[str, str, Visit]], arguments: argpar
     for name, person, visit in pages:
         if arguments.only not in name:
             continue
-        for view, options in VIEWS.items():
+        for view, options in ((view, VIEWS[view]) for view in arguments.views.split(",")):
             with tour.window(person, **options) as opened:
                 page = opened.new_page()
                 visit(page)

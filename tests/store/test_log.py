@@ -714,6 +714,8 @@ UNNOTICED = {
     "claims.*": "a courtesy with an end",
     "tally.*": "the sums are compared; the hours are figures",
     "replays.*": "figures",
+    "daily_counts.*": "figures",
+    "daily_attempts.*": "figures",
     "sign_in_failures.*": "slows guessing down, and is forgotten within minutes",
     "proposals.fold": "the order of the queue",
     "proposals.source": "groups items of the queue; what is decided on is the proposal",

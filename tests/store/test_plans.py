@@ -133,6 +133,37 @@ def test_a_filter_reads_one_set_by_its_index(lasting_place: Location, name: str,
         assert not re.search(r"SCAN (?:folds|m|k)\b(?! USING)|Seq Scan on (?:folds|proposals|claims)\b", found), found
 
 
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("for_second", "proposals_for_second"),
+        ("for_others", "proposals_for_second"),
+        ("oldest_pending", "proposals_by_arrival"),
+    ],
+)
+def test_a_small_set_is_read_by_its_own_index(lasting_place: Location, name: str, index: str) -> None:
+    """An index of all waiting proposals never takes the place of the index of a few."""
+    app.open_store(lasting_place).close()
+    with database(lasting_place) as raw:
+        found = plan(raw, lasting_place, name)
+    assert re.search(rf"\b{index}\b", found), found
+    assert not re.search(r"Seq Scan on proposals|Hash", found), found
+
+
+OF_THE_DASHBOARD = ("totals", "counts_by_hour", "counts_by_producer", "retries", "decisions_since", "screen_times")
+
+
+@pytest.mark.parametrize("name", OF_THE_DASHBOARD)
+def test_figures_read_days_and_the_last_hours(lasting_place: Location, name: str) -> None:
+    """No figure reads all hours, all replays or all decisions."""
+    app.open_store(lasting_place).close()
+    with database(lasting_place) as raw:
+        found = plan(raw, lasting_place, name)
+    tables = "tally|replays|daily_counts|daily_attempts|review_records|proposals|screen_times"
+    assert not re.search(rf"SCAN (?:t|r|p|{tables})\b", found), found
+    assert not re.search(rf"Seq Scan on (?:{tables})\b", found), found
+
+
 @pytest.mark.parametrize("name", ["newest_memories", "search_scope", "search_term", "near_words", "best_memories"])
 def test_search_reads_indexes_only(location: Location, name: str) -> None:
     """No question reads all postings, all words or all memories."""

@@ -50,6 +50,8 @@ TABLES = (
     "change_feed",
     "claims",
     "tally",
+    "daily_counts",
+    "daily_attempts",
     "folds",
     "tokens",
     "links",

@@ -307,6 +307,7 @@ def _list_work(
         ("forgetting times on screen", services.desk.screen_times.forget, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
         ("counting reads of memories", services.recall.reads.flush, FLUSH_EVERY),
+        ("adding up daily counts", services.operations.daily_counts.add, FLUSH_EVERY),
         ("fetching keys of issuers", services.access.issuer_keys.tick, KEYS_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]

@@ -15,6 +15,7 @@ from antechamber.core.rows.access import TokenRow, UserRow
 from antechamber.core.rows.reports import CountRow, OldestPending
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
+from antechamber.flows.daily_counts import count_waiting
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
@@ -24,6 +25,8 @@ from antechamber.flows.upkeep.views import idle_time
 
 _DAY_HOURS: Final = 24
 _MAX_COUNTED: Final = 1001
+MAX_DECISIONS: Final = 2000
+"""Maximum number of decisions, the latest ones, that figures are made of."""
 MAX_RETRIES: Final = 100
 """Maximum number of producer and channel pairs whose retries are listed."""
 MARKED_TAX: Final = 1.5
@@ -66,7 +69,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     totals: dict[str, int]
     """Since the beginning: submissions by disposition, and proposals that are approved and rejected."""
     pending: int
-    """Waiting proposals; 1,001 means more than 1,000."""
+    """Waiting proposals, without calibration items and second looks."""
     due: int
     """Memories that come up for review; 1,001 means more than 1,000."""
     oldest: OldestPending | None
@@ -77,7 +80,9 @@ class Figures(Struct, frozen=True, kw_only=True):
     producers: list[ProducerFigures]
     """Those with a marked channel first, then those with most submissions."""
     decisions: int
-    """Decisions on proposals within the counted days."""
+    """Decisions on proposals within the counted days, the latest ones."""
+    every_decision: bool
+    """Whether no decision of these days is left out; figures of decisions read `MAX_DECISIONS` at most."""
     median_wait: int | None
     longest_tenth: int | None
     """Microseconds within which 50 % (`median_wait`) and 90 % (`longest_tenth`) of the decisions were made."""
@@ -157,21 +162,21 @@ class Dashboard:
         first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
         kept = now - self._policies.current.policy.oversight.screen_days * _DAY_HOURS * HOUR
         with self._store.read() as tx:
-            hours = tx.reports.tally_by_hour(first // HOUR)
-            by_producer = tx.reports.tally_by_producer(first // HOUR)
+            hours = tx.reports.counts_by_hour(first // HOUR)
+            by_producer = tx.reports.counts_by_producer(first // HOUR)
             retries = tx.reports.retries(first // HOUR, now // HOUR, MAX_RETRIES)
-            decisions, due = tx.reports.decisions_since(first), tx.upkeep.count_due(now, idle, _MAX_COUNTED)
-            blind, totals, oldest = tx.blind.count_waiting(), tx.reports.totals(), tx.reports.oldest_pending()
-            pending, oversight = (
-                tx.queue.count_pending(_MAX_COUNTED + blind) - blind,
-                oversight_figures(tx, person, kept),
+            decisions, due = (
+                tx.reports.decisions_since(first, MAX_DECISIONS),
+                tx.upkeep.count_due(now, idle, _MAX_COUNTED),
             )
+            totals, oldest = tx.reports.totals(), tx.reports.oldest_pending()
+            oversight = oversight_figures(tx, person, kept)
         waits = sorted(decision.waited for decision in decisions if decision.decision != "undo")
         reasons = Counter(decision.reason_code for decision in decisions if decision.decision in {"reject", "merge"})
         return Figures(
             days=days,
             totals=totals,
-            pending=pending,
+            pending=count_waiting(totals),
             due=due,
             oldest=oldest,
             since=first,
@@ -179,6 +184,7 @@ class Dashboard:
             buckets=_buckets(hours, range(first, now + 1, step)),
             producers=_producers(by_producer, retries),
             decisions=len(waits),
+            every_decision=len(decisions) < MAX_DECISIONS,
             median_wait=waits[len(waits) // 2] if waits else None,
             longest_tenth=waits[len(waits) * 9 // 10] if waits else None,
             overturned=sum(decision.decision == "undo" for decision in decisions),

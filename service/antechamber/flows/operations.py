@@ -1,5 +1,7 @@
 """The state of the service for operators: alarms with their remedies, backlog, disk, signer, processes, webhooks."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from antechamber import __version__
@@ -13,6 +15,7 @@ from antechamber.core.ports.store import Store
 from antechamber.core.remedies import REMEDIES, Remedy
 from antechamber.core.retention import limited_scopes
 from antechamber.core.rows.reports import ProcessRow
+from antechamber.flows.daily_counts import DailyCounts
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.heartbeat import GONE_AFTER
 from antechamber.flows.store_state import StoreState, read_state
@@ -43,12 +46,16 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 class Operations:
-    """Reads the state of the service; `rehearsals` rehearses changes of its policy."""
+    """Reads the state of the service.
+
+    `rehearsals` rehearses changes of its policy, `daily_counts` adds up old counts.
+    """
 
     def __init__(
         self, store: Store, clock: Clock, dashboard: Dashboard, snapshots: Snapshots, rehearsals: Rehearsals
     ) -> None:
         self.rehearsals = rehearsals
+        self.daily_counts: Final = DailyCounts(store, clock)
         self._store = store
         self._clock = clock
         self._dashboard = dashboard

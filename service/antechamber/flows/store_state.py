@@ -6,12 +6,11 @@ from msgspec import Struct
 
 from antechamber.core.ports.store import Store
 from antechamber.core.rows.webhooks import Webhook
+from antechamber.flows.daily_counts import count_waiting
 from antechamber.flows.webhooks.pending import Backlog, backlog_of
 
 LAST_BACKUP: Final = "last_backup"
 """Name of the note in the database with the time of the last backup, in microseconds since 1970 UTC."""
-_ALL: Final = 1 << 40
-"""A number of proposals that no queue reaches."""
 
 
 class StoreState(Struct, frozen=True, kw_only=True):
@@ -21,7 +20,7 @@ class StoreState(Struct, frozen=True, kw_only=True):
     stored: int
     """Bytes of the store."""
     pending: int
-    """Waiting proposals."""
+    """Waiting proposals, without calibration items and second looks."""
     oldest: int | None
     """When the oldest waiting proposal came."""
     leaves: int
@@ -47,7 +46,7 @@ def read_state(store: Store, now: int) -> StoreState:
         return StoreState(
             now=now,
             stored=stored,
-            pending=tx.queue.count_pending(_ALL) - tx.blind.count_waiting(),
+            pending=count_waiting(tx.reports.totals()),
             oldest=oldest.received_at if oldest else None,
             leaves=tx.log.size(),
             signed=last.size if last else 0,

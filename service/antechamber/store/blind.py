@@ -14,7 +14,7 @@ from antechamber.core.rows.review import ProposalRow
 from antechamber.store.hashes import with_bytes
 from antechamber.store.statements import Statements
 
-MOST_TIMES: Final = 20_000
+MOST_TIMES: Final = 2_000
 """Times on screen that are read, the latest ones."""
 
 
@@ -104,10 +104,6 @@ class BlindQueries:
 
     def forget_screen_times(self, before: int) -> int:
         return self._sql.run("forget_screen_times", before=before)
-
-    def count_waiting(self) -> int:
-        row = self._sql.one("count_blind_waiting")
-        return row["number"] if row else 0
 
 
 _ITEM = ("blind_item_id", "kind", "verdict", "explanation", "policy_digest", "added_at")

@@ -16,6 +16,9 @@ WINDOW: Final = 20_000
 _CONFLICT: Final = "rejected-conflict"
 _END: Final = "g"
 """Sorts after every id."""
+_LAST_DAY: Final = "last_added_day"
+"""Name of the note with the last day, counted from 1970 UTC, whose counts are in daily_counts and daily_attempts."""
+_DAY_HOURS: Final = 24
 
 
 class ReportQueries:
@@ -70,25 +73,61 @@ class ReportQueries:
         return msgspec.convert(rows[:number], list[ListedSubmission]), seen or None
 
     def totals(self) -> dict[str, int]:
-        return {row["name"]: row["number"] for row in self._sql.all("tally_totals")}
+        return {row["name"]: row["number"] for row in self._sql.all("totals", open_hour=self._open_hour())}
 
-    def tally_by_hour(self, since_hour: int) -> list[CountRow]:
-        rows = self._sql.all("tally_by_hour", since_hour=since_hour)
-        replays = [row | {"name": "attempts"} for row in self._sql.all("replays_by_hour", since_hour=since_hour)]
-        return msgspec.convert([*rows, *replays], list[CountRow])
+    def counts_by_hour(self, since_hour: int) -> list[CountRow]:
+        return msgspec.convert(self._sql.all("counts_by_hour", **self._since(since_hour)), list[CountRow])
 
-    def tally_by_producer(self, since_hour: int) -> list[CountRow]:
-        return msgspec.convert(self._sql.all("tally_by_producer", since_hour=since_hour), list[CountRow])
+    def counts_by_producer(self, since_hour: int) -> list[CountRow]:
+        return msgspec.convert(self._sql.all("counts_by_producer", **self._since(since_hour)), list[CountRow])
+
+    def _open_hour(self) -> int:
+        """Return the first hour of the days that are not added yet; 0 if none is."""
+        added = self.meta(_LAST_DAY)
+        return 0 if added is None else (int(added) + 1) * _DAY_HOURS
+
+    def _since(self, hour: int) -> dict[str, int]:
+        """Return from which day and from which hour counts are read, so that none is read twice."""
+        return {"since_day": -(-hour // _DAY_HOURS), "open_hour": max(hour, self._open_hour())}
+
+    def first_open_day(self) -> int | None:
+        if (added := self.meta(_LAST_DAY)) is not None:
+            return int(added) + 1
+        oldest: int | None = self._sql.all("oldest_count")[0]["hour"]
+        return None if oldest is None else oldest // _DAY_HOURS
+
+    def add_days(self, before_day: int, number: int) -> None:
+        first, before = self.first_open_day(), self.meta(_LAST_DAY)
+        if first is None or first >= before_day:
+            return
+        end = min(first + number, before_day)
+        # Another process that adds the same days holds this row until its commit, and then it has changed.
+        moved = (
+            self._sql.run("claim_meta", name=_LAST_DAY, value=str(end - 1))
+            if before is None
+            else self._sql.run("move_last_day", name=_LAST_DAY, value=str(end - 1), before=before)
+        )
+        if not moved:
+            return
+        if before is None:
+            self._sql.run("add_summed_counts")
+        for day in range(first, end):
+            hours = {"first": day * _DAY_HOURS, "end": (day + 1) * _DAY_HOURS}
+            self._sql.run("add_daily_counts", day=day, **hours)
+            self._sql.run("add_to_sums", day=day)
+            self._sql.run("add_daily_attempts", day=day, **hours)
 
     def oldest_pending(self) -> OldestPending | None:
         row = self._sql.one("oldest_pending")
         return msgspec.convert(row, OldestPending) if row else None
 
-    def decisions_since(self, since: int) -> list[DecisionFigure]:
-        return msgspec.convert(self._sql.all("decisions_since", since=since), list[DecisionFigure])
+    def decisions_since(self, since: int, most: int) -> list[DecisionFigure]:
+        return msgspec.convert(self._sql.all("decisions_since", since=since, most=most), list[DecisionFigure])
 
     def retries(self, since_hour: int, last_hour: int, number: int) -> list[DuplicateRateRow]:
-        rows = self._sql.all("retries", since_hour=since_hour, last_hour=last_hour, marked=MARKED_RATE, number=number)
+        since = self._since(since_hour)
+        hours = {"first": since["open_hour"], "end": last_hour + 1}
+        rows = self._sql.all("retries", since_day=since["since_day"], **hours, marked=MARKED_RATE, number=number)
         return msgspec.convert(rows, list[DuplicateRateRow])
 
     def meta(self, name: str) -> str | None:

@@ -12,6 +12,7 @@ from antechamber.store.erasures import Erasing, Erasures, check_erasable
 from antechamber.store.statements import Statements
 
 REASON: Final = "retention"
+_DAY_HOURS: Final = 24
 _QUERIES: Final[dict[RetainedKind, tuple[str, dict[str, int]]]] = {
     "rejected": ("expired_rejections", {"withdrawn": 0}),
     "withdrawn": ("expired_rejections", {"withdrawn": 1}),
@@ -84,6 +85,8 @@ class RetentionQueries:
     def sum_counts(self, hour: int) -> None:
         for statement in ("sum_tally", "drop_tally", "sum_replays", "drop_replays"):
             self._sql.run(statement, hour=hour)
+        for statement in ("drop_daily_counts", "drop_daily_attempts"):
+            self._sql.run(statement, day=hour // _DAY_HOURS)
 
     def drop_old_pages(self) -> None:
         self._sql.rewrite_files()

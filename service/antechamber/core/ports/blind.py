@@ -56,6 +56,3 @@ class BlindRows(Protocol):
 
     def forget_screen_times(self, before: int) -> int:
         """Delete the times on screen of decisions before a time; return how many that were."""
-
-    def count_waiting(self) -> int:
-        """Count the blind items in the queue."""

@@ -28,17 +28,29 @@ class ReportRows(Protocol):
     def totals(self) -> dict[str, int]:
         """Return the number of submissions by disposition, and of proposals that are approved and rejected."""
 
-    def tally_by_hour(self, since_hour: int) -> list[CountRow]:
-        """Return counts for each hour; `attempts` counts replays."""
+    def counts_by_hour(self, since_hour: int) -> list[CountRow]:
+        """Return counts for each hour; `attempts` counts replays. An added day counts in its first hour.
 
-    def tally_by_producer(self, since_hour: int) -> list[CountRow]:
+        `since_hour` is the first of a day, or later than all added days.
+        """
+
+    def counts_by_producer(self, since_hour: int) -> list[CountRow]:
         """Return the number of each producer's submissions by disposition."""
+
+    def first_open_day(self) -> int | None:
+        """Return the first day whose hourly counts are not added up; None if there are no counts."""
+
+    def add_days(self, before_day: int, number: int) -> None:
+        """Add up the hourly counts of the next days before a day, at most `number` days, so that figures read few rows.
+
+        Days are counted from 1970 UTC. If another process adds the same days, only one of both does.
+        """
 
     def oldest_pending(self) -> OldestPending | None:
         """Return the proposal that has waited longest."""
 
-    def decisions_since(self, since: int) -> list[DecisionFigure]:
-        """Return the latest decisions on proposals, at most 5,000."""
+    def decisions_since(self, since: int, most: int) -> list[DecisionFigure]:
+        """Return the latest decisions on proposals since a time, at most `most`."""
 
     def retries(self, since_hour: int, last_hour: int, number: int) -> list[DuplicateRateRow]:
         """Return attempts by producer and channel, marked ones first, then those with most attempts."""

@@ -20,6 +20,7 @@ from antechamber.core.retention import (
     windows,
 )
 from antechamber.flows.checkpoint_signing import Checkpoints
+from antechamber.flows.daily_counts import DailyCounts
 from antechamber.flows.retention.archive import archive_lines, collect
 
 PAGE: Final = 100
@@ -115,7 +116,11 @@ class Retention:
         """
         if not (days := self._policy.limits.keep_hourly_counts_days):
             return False
-        end, summed = self._clock() // HOUR - days * 24, False
+        # What figures of days and sums need of the hours is added first.
+        DailyCounts(self._store, self._clock).add()
+        with self._store.read() as tx:
+            first = tx.reports.first_open_day()
+        end, summed = min(self._clock() // HOUR - days * 24, (first or 0) * 24), False
         while (oldest := self._oldest_count()) is not None and oldest < end:
             until = min(oldest + MONTH, end)
             self._store.promote(lambda tx: tx.retention.sum_counts(until)).result()  # noqa: B023

@@ -39,6 +39,8 @@ TABLES: Final = (
     "erasures",
     "replays",
     "tally",
+    "daily_counts",
+    "daily_attempts",
     "users",
     "password_changes",
     "role_changes",

@@ -67,9 +67,6 @@ LEFT JOIN review_records AS u ON u.undoes = b.record
 WHERE u.id IS NULL
 GROUP BY b.kind, b.verdict, d.decision, d.warned, d.person
 
--- name: count_blind_waiting
-SELECT count(*) AS number FROM blind_items AS b JOIN proposals AS p ON p.id = b.proposal WHERE p.state = 'pending'
-
 -- name: logged_blind_items
 SELECT b.blind_item_id, b.kind, p.proposal_id, b.verdict, b.explanation, p.payload, p.source_span, p.submission_scope,
     p.scope_id, maker.producer_identity, r.review_record_id, b.policy_digest, b.added_at,

@@ -81,29 +81,104 @@ LIMIT 1 OFFSET :window
 -- name: tally_totals
 SELECT name, CAST(sum(number) AS BIGINT) AS number FROM tally GROUP BY name ORDER BY name
 
--- name: tally_by_hour
-SELECT hour, name, CAST(sum(number) AS BIGINT) AS number FROM tally
-WHERE hour >= :since_hour
+-- Figures read whole days from daily_counts and daily_attempts, and the hours of the days that are not added yet. CROSS
+-- JOIN makes SQLite look up the hours of each producer, instead of reading all replays.
+-- name: totals
+SELECT name, CAST(sum(number) AS BIGINT) AS number
+FROM (
+    SELECT name, number FROM daily_counts WHERE day = 0 AND name <> 'attempts'
+    UNION ALL
+    SELECT name, number FROM tally WHERE hour >= :open_hour
+) AS counted
+GROUP BY name
+ORDER BY name
+
+-- A whole day counts in its first hour.
+-- name: counts_by_hour
+SELECT hour, name, CAST(sum(number) AS BIGINT) AS number
+FROM (
+    SELECT day * 24 AS hour, name, number FROM daily_counts WHERE day >= :since_day AND day > 0
+    UNION ALL
+    SELECT hour, name, number FROM tally WHERE hour >= :open_hour
+    UNION ALL
+    SELECT r.hour, 'attempts', r.attempts
+    FROM producers AS maker CROSS JOIN replays AS r
+    WHERE r.producer = maker.id AND r.hour >= :open_hour
+) AS counted
 GROUP BY hour, name
 ORDER BY hour, name
 
--- name: tally_by_producer
-SELECT maker.producer_identity, t.name, CAST(sum(t.number) AS BIGINT) AS number
-FROM tally AS t
-JOIN producers AS maker ON maker.id = t.producer
-WHERE t.hour >= :since_hour
-GROUP BY maker.producer_identity, t.name
-ORDER BY maker.producer_identity, t.name
+-- name: counts_by_producer
+SELECT maker.producer_identity, counted.name, CAST(sum(counted.number) AS BIGINT) AS number
+FROM (
+    SELECT producer, name, number FROM daily_counts WHERE day >= :since_day AND day > 0 AND name <> 'attempts'
+    UNION ALL
+    SELECT producer, name, number FROM tally WHERE hour >= :open_hour
+) AS counted
+JOIN producers AS maker ON maker.id = counted.producer
+GROUP BY maker.producer_identity, counted.name
+ORDER BY maker.producer_identity, counted.name
 
--- name: replays_by_hour
-SELECT hour, CAST(sum(attempts) AS BIGINT) AS number FROM replays WHERE hour >= :since_hour GROUP BY hour ORDER BY hour
+-- The sums that retention made of hours before the first day.
+-- name: add_summed_counts
+INSERT INTO daily_counts (day, producer, name, number)
+SELECT 0, producer, name, CAST(sum(number) AS BIGINT) FROM tally WHERE hour = 0 GROUP BY producer, name
+
+-- name: move_last_day
+UPDATE meta SET value = :value WHERE name = :name AND value = :before
+
+-- name: add_daily_counts
+INSERT INTO daily_counts (day, producer, name, number)
+SELECT :day, producer, name, CAST(sum(number) AS BIGINT)
+FROM (
+    SELECT producer, name, number FROM tally WHERE hour >= :first AND hour < :end
+    UNION ALL
+    SELECT r.producer, 'attempts', r.attempts
+    FROM producers AS maker CROSS JOIN replays AS r
+    WHERE r.producer = maker.id AND r.hour >= :first AND r.hour < :end
+) AS counted
+GROUP BY producer, name
+
+-- name: add_to_sums
+INSERT INTO daily_counts (day, producer, name, number)
+SELECT 0, producer, name, number FROM daily_counts WHERE day = :day
+ON CONFLICT (day, producer, name) DO UPDATE SET number = daily_counts.number + excluded.number
+
+-- name: add_daily_attempts
+INSERT INTO daily_attempts (day, producer, channel, submissions, duplicates, replays, worst)
+SELECT :day, producer, channel, CAST(sum(submissions) AS BIGINT), CAST(sum(duplicates) AS BIGINT),
+    CAST(sum(replays) AS BIGINT), CAST(max((duplicates + replays) * 1000000 / (submissions + replays)) AS BIGINT)
+FROM (
+    -- include: hourly_attempts
+) AS hourly
+GROUP BY producer, channel
+
+-- name: hourly_attempts
+SELECT producer, channel, hour, CAST(sum(own) AS BIGINT) AS submissions, CAST(sum(joined) AS BIGINT) AS duplicates,
+    CAST(sum(repeated) AS BIGINT) AS replays
+FROM (
+    SELECT t.producer, t.channel, t.hour, t.number AS own,
+        CASE WHEN t.name = 'accepted-as-duplicate' THEN t.number ELSE 0 END AS joined, 0 AS repeated
+    FROM tally AS t
+    WHERE t.hour >= :first AND t.hour < :end AND t.channel <> ''
+    UNION ALL
+    SELECT r.producer, r.channel, r.hour, 0, 0, r.attempts
+    FROM producers AS maker CROSS JOIN replays AS r
+    WHERE r.producer = maker.id AND r.hour >= :first AND r.hour < :end
+) AS counted
+GROUP BY producer, channel, hour
+
+-- name: drop_daily_counts
+DELETE FROM daily_counts WHERE day > 0 AND day < :day
+
+-- name: drop_daily_attempts
+DELETE FROM daily_attempts WHERE day < :day
 
 -- name: oldest_pending
 SELECT p.proposal_id, p.received_at FROM proposals AS p
-WHERE p.id = (
-    SELECT min(m.id) FROM proposals AS m
-    WHERE m.state = 'pending' AND NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = m.id)
-)
+WHERE p.state = 'pending' AND NOT EXISTS (SELECT 1 FROM blind_items AS b WHERE b.proposal = p.id)
+ORDER BY p.received_at
+LIMIT 1
 
 -- name: decisions_since
 SELECT near.decision, near.reason_code, near.decided_at - p.received_at AS waited
@@ -111,33 +186,27 @@ FROM (
     SELECT r.id, r.proposal, r.decision, r.reason_code, r.decided_at FROM review_records AS r
     WHERE r.decided_at >= :since
     ORDER BY r.decided_at DESC, r.id DESC
-    LIMIT 5000
+    LIMIT :most
 ) AS near
 JOIN proposals AS p ON p.id = near.proposal
 
 -- name: retries
-SELECT maker.producer_identity, hourly.channel, CAST(sum(hourly.submissions) AS BIGINT) AS submissions,
-    CAST(sum(hourly.duplicates) AS BIGINT) AS duplicates, CAST(sum(hourly.replays) AS BIGINT) AS replays,
-    CAST(max((hourly.duplicates + hourly.replays) * 1000000 / (hourly.submissions + hourly.replays)) AS BIGINT) AS worst
+SELECT maker.producer_identity, counted.channel, CAST(sum(counted.submissions) AS BIGINT) AS submissions,
+    CAST(sum(counted.duplicates) AS BIGINT) AS duplicates, CAST(sum(counted.replays) AS BIGINT) AS replays,
+    CAST(max(counted.worst) AS BIGINT) AS worst
 FROM (
-    SELECT producer, channel, hour, CAST(sum(own) AS BIGINT) AS submissions, CAST(sum(joined) AS BIGINT) AS duplicates,
-        CAST(sum(repeated) AS BIGINT) AS replays
+    SELECT producer, channel, submissions, duplicates, replays, worst FROM daily_attempts WHERE day >= :since_day
+    UNION ALL
+    SELECT producer, channel, submissions, duplicates, replays,
+        CAST((duplicates + replays) * 1000000 / (submissions + replays) AS BIGINT) AS worst
     FROM (
-        SELECT t.producer, t.channel, t.hour, t.number AS own,
-            CASE WHEN t.name = 'accepted-as-duplicate' THEN t.number ELSE 0 END AS joined, 0 AS repeated
-        FROM tally AS t
-        WHERE t.hour >= :since_hour AND t.hour <= :last_hour AND t.channel <> ''
-        UNION ALL
-        SELECT r.producer, r.channel, r.hour, 0, 0, r.attempts
-        FROM replays AS r
-        WHERE r.hour >= :since_hour AND r.hour <= :last_hour
-    ) AS counted
-    GROUP BY producer, channel, hour
-) AS hourly
-JOIN producers AS maker ON maker.id = hourly.producer
-GROUP BY maker.producer_identity, hourly.channel
-ORDER BY CASE WHEN max((hourly.duplicates + hourly.replays) * 1000000 / (hourly.submissions + hourly.replays)) > :marked
-    THEN 0 ELSE 1 END, sum(hourly.submissions + hourly.replays) DESC, maker.producer_identity, hourly.channel
+        -- include: hourly_attempts
+    ) AS hourly
+) AS counted
+JOIN producers AS maker ON maker.id = counted.producer
+GROUP BY maker.producer_identity, counted.channel
+ORDER BY CASE WHEN max(counted.worst) > :marked THEN 0 ELSE 1 END, sum(counted.submissions + counted.replays) DESC,
+    maker.producer_identity, counted.channel
 LIMIT :number
 
 -- name: meta
