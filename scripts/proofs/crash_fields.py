@@ -128,7 +128,7 @@ class Field:
         receipts = {key: json.loads(ledger.receipts[key]) for key in keys}
         self.lost |= {key for key in keys if stored.get(key) != receipts[key]}
         ledger.doubled |= {key for key, number in rows.items() if number > 1}
-        ledger.doubled |= rows.keys() - receipts.keys() - ledger.unanswered - ledger.refused
+        ledger.doubled |= rows.keys() - receipts.keys() - ledger.unanswered - ledger.refused - ledger.apart
         wanted = {receipt["source_event_hash"] for receipt in receipts.values()}
         # The content of a lost submission is already counted as lost.
         unsure = {receipts[key]["source_event_hash"] for key in self.lost}
