@@ -646,6 +646,15 @@ def test_what_takes_too_long_is_ended(
         assert service.submit(body).json()["duplicate"] is False
 
 
+def test_no_statement_waits_for_the_compiler_of_the_server(process: Process, behind: Backends) -> None:
+    """A server compiles large statements by default (`jit`), which takes seconds; neither reads nor writes use it."""
+    assert behind.ask("SHOW jit") == ["on"]
+    with process.store.read() as tx:
+        assert tx.sql._link.rows("SHOW jit") == [{"jit": "off"}]
+    written = process.store.write(lambda tx: tx.sql._link.rows("SHOW jit")).result()
+    assert written == [{"jit": "off"}]
+
+
 def test_readers_that_find_no_connection_hear_so(shared: Location, policies: Path) -> None:
     """When all connections are in use, a reader gets 503 after a bounded wait, and works again once one is free."""
     with running(shared, policies) as service, contextlib.ExitStack() as held:

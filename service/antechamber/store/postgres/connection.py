@@ -41,6 +41,8 @@ _SETTINGS: Final = (
     "SET synchronous_commit = on",
     f"SET lock_timeout = '{LOCK_SECONDS}s'",
     f"SET statement_timeout = '{STATEMENT_SECONDS}s'",
+    # Compiling a large statement takes seconds, and running ours takes milliseconds.
+    "SET jit = off",
     "SET ROLE antechamber_admission",
 )
 NO_ROLE: Final = (
