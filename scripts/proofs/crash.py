@@ -121,7 +121,7 @@ def _strike(blow: Callable[[int], None], number: int) -> None:
 
 
 def examine(field: Field, minutes: Minutes, most: int = 1 << 40) -> dict[str, Any]:
-    """Check every acknowledgment against the tables, and at most so many also against every process.
+    """Check every acknowledgment against the tables, and a sample of at most `most` also against every process.
 
     Returns the findings about decisions.
     """
@@ -155,7 +155,7 @@ def report(field: Field, times: dict[str, list[float]], seconds: float) -> dict[
         "ready_median_s": {kind: round(median(taken), 2) for kind, taken in times.items() if taken},
         "ready_max_s": {kind: round(max(taken), 2) for kind, taken in times.items() if taken},
         "lost_at_commit": field.logged("the connection was lost at COMMIT"),
-        "tracebacks": field.logged("Traceback (most recent call last)"),
+        "tracebacks": len(field.errors()),
         "broken_files": len(field.check()),
         "seconds": round(seconds),
     }

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import signal
 import sqlite3
 import time
@@ -39,6 +40,10 @@ SELECT {", ".join(_COLUMNS)} FROM submissions AS s
 JOIN producers AS maker ON maker.id = s.producer
 JOIN policies AS rules ON rules.id = s.policy
 """  # noqa: S608 -- our own names
+_ENTRY: Final = re.compile(r"^(?=\S)", re.MULTILINE)
+"""Begin of an entry of the log; all its further lines are indented."""
+_PLACE: Final = re.compile(r"^ +\S+\.py:\d+ in |^Traceback \(most recent call last\)", re.MULTILINE)
+_CUT_OFF: Final = re.compile(r"Exception in ASGI application.*^ +(?:Unavailable|Busy)Error: ", re.MULTILINE | re.DOTALL)
 _BACKENDS: Final = """
 SELECT pid FROM pg_stat_activity
 WHERE datname = '{database}' AND backend_type = 'client backend'
@@ -141,6 +146,14 @@ class Field:
     def logged(self, text: str) -> int:
         """Count the occurrences of a text in the processes' log."""
         return self._log.read_text(errors="replace").count(text)
+
+    def errors(self) -> list[str]:
+        """Return the unexpected errors in the processes' log, which are those with the places of a traceback.
+
+        A long answer that lost its database is none: headers and a part of it are sent, so it can only be cut off.
+        """
+        entries = _ENTRY.split(self._log.read_text(errors="replace"))
+        return [entry for entry in entries if _PLACE.search(entry) and not _CUT_OFF.search(entry)]
 
     def close(self) -> None:
         """Stop the processes."""

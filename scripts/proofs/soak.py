@@ -32,13 +32,17 @@ from proofs import closing
 from proofs.failover import enter
 from proofs.failover_cluster import Cluster
 from proofs.failover_packages import MissingError, Programs, fetch
+from proofs.soak_disturbances import KINDS
 from proofs.soak_run import Soak
 
 ENGINES: Final = ("sqlite", "postgres")
 MINUTES: Final = 120.0
 QUICK: Final = 2.5
-LEAST: Final = {"acknowledged": 200, "decisions": 10, "exports": 1, "disturbances": 8, "series": 1}
-"""Minimum counts of the quick form."""
+FULL: Final = 3
+"""How many times as much as the quick form the full form has to try at least; it makes some eight rounds."""
+LEAST: Final = {"acknowledged": 200, "decisions": 10, "exports": 1}
+_FAULTS: Final = 2
+"""Minimum of faults of the cluster in the quick form."""
 _COUNTED: Final = (
     "lost",
     "doubled",
@@ -78,7 +82,7 @@ def show(numbers: closing.Numbers) -> None:
         return
     print(f"\n{numbers['minutes']} minutes of load, {numbers['seconds']} s in all, {numbers['cores_used']} cores used")
     for name, value in numbers.items():
-        if name not in {"series", "series_all", *_COUNTED, *_LISTED}:
+        if name not in {"series", "processes", *_COUNTED, *_LISTED}:
             print(f"{name:<24}{value}")
     print(f"\n{'':<10}{'seconds':>9}{'memory, MiB':>20}{'MiB an hour':>14}{'files':>14}{'an hour':>10}")
     for one in numbers["series"]:
@@ -103,10 +107,14 @@ def brief(numbers: closing.Numbers) -> str:
     )
 
 
-def too_little(numbers: closing.Numbers, scale: int) -> list[str]:
-    """Return what was too little."""
-    seen = numbers | {"disturbances": sum(numbers["disturbances"].values()), "series": len(numbers["series"])}
-    return closing.too_little(seen, LEAST, scale)
+def too_little(numbers: closing.Numbers, engine: str, scale: int) -> list[str]:
+    """Return the events and disturbances that were too few, and the processes that no series judges."""
+    made = numbers["disturbances"]
+    faults = {"faults": sum(number for kind, number in made.items() if kind not in KINDS)}
+    least = LEAST | dict.fromkeys(KINDS, 1) | ({"faults": _FAULTS} if engine == "postgres" else {})
+    missing = closing.too_little(numbers | made | faults, least, scale)
+    unjudged = set(numbers["processes"]) - {one["process"] for one in numbers["series"]}
+    return missing + [f"no series of {name} was long enough" for name in sorted(unjudged) if scale]
 
 
 def prove(folder: Path, programs: Programs | None, minutes: float, form: closing.Form) -> closing.Numbers:
@@ -155,7 +163,7 @@ def command(engine: str, minutes: float | None, inside: Path | None, form: closi
         os.environ["PATH"] = postgres_programs() if programs is None else _path_of(programs, inside or folder)
         os.environ |= {"ANTECHAMBER_REQUIRE_SYNCHRONOUS": "1"} if programs else {}
         numbers = prove(inside or folder, programs, length, form)
-    numbers["too_little"] = too_little(numbers, form.scale(10, by_hand=minutes is not None))
+    numbers["too_little"] = too_little(numbers, engine, form.scale(FULL, by_hand=minutes is not None))
     found = findings(numbers)
     for line in found:
         print(f"NOT HELD: {line}"[:2000], file=sys.stderr)

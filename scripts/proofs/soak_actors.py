@@ -34,7 +34,7 @@ class Caller:
     def __init__(
         self, ports: Sequence[int], manners: Manners, broken_off: Callable[[float], bool] = lambda _since: False
     ) -> None:
-        """Call any of the ports; `broken_off` tells whether a long answer of that time may lack its end."""
+        """Call any of the ports; `broken_off` returns whether a long answer may lack its end that began at a time."""
         self.ports, self.manners, self._broken_off = ports, manners, broken_off
         self._gate = threading.Lock()
         self.answers: Counter[str] = Counter()
@@ -345,7 +345,7 @@ class SlowClients(Actor):
 
 
 def until(happened: Callable[[], object], seconds: float) -> bool:
-    """Wait until something has happened; return whether it did within so many seconds."""
+    """Wait until something has happened; return whether it did in time."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:

@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
@@ -106,7 +105,7 @@ class Operator(Actor):
         return page
 
     def health(self, at: int) -> dict[str, Any] | None:
-        """Return what `/readyz` of one process tells an operator; None while it does not."""
+        """Return what `/readyz` of one process answers an operator; None while it does not."""
         page = self._open("/readyz", at)
         return json.loads(page[2]) if page is not None and page[0] == _OK else None
 
@@ -135,8 +134,7 @@ class Visitor(Actor):
             return
         opened = browser.get("/review")
         if opened is not None and opened[0] == _OK:
-            browser.post("/logout", {"csrf": fields_of(opened[2])["csrf"]})
-            time.sleep(0.1)
-            again = browser.get("/review")
+            left = browser.post("/logout", {"csrf": fields_of(opened[2])["csrf"]})
+            again = browser.get("/review") if left is not None and left[0] == FOUND else None
             if again is not None and again[0] == _OK:
                 self.caller.note("a page of the desk after the sign-out")

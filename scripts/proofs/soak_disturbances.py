@@ -1,5 +1,6 @@
 """What happens to a service while it soaks: kills, failovers, reloads, backups, new keys, tokens that end."""
 
+import itertools
 import json
 import subprocess
 import time
@@ -24,7 +25,18 @@ _TAKES_UP: Final = 30.0
 """Seconds in which a running service takes up a policy or a key, and shows or ends an alarm, on a busy machine."""
 _GRACE: Final = 3.0
 _COMMAND_SECONDS: Final = 300
-_KILLS: Final = frozenset({"kill -9 of a process", "kill -9 of the mirror"})
+KINDS: Final = (
+    "kill -9 of a process",
+    "kill -9 of the mirror",
+    "policy reload",
+    "backup, verified",
+    "new key of the log",
+    "token issued and revoked",
+    "faulty policy",
+    "receiver refuses",
+)
+"""Disturbances of the service; those of the database are in `failover_faults`."""
+_KILLS: Final = frozenset(KINDS[:2])
 _GUEST: Final = """
 [[producer]]
 identity = "{identity}"
@@ -135,11 +147,11 @@ class Scene:
         return str(json.loads(done.stdout)["digest"])
 
     def health(self, at: int) -> dict[str, Any]:
-        """Return what one process tells operators; nothing while it cannot."""
+        """Return what `/readyz` of one process answers operators; nothing while it does not."""
         return (self.operator.health(at) if self.operator else None) or {}
 
     def every(self, condition: Callable[[dict[str, Any]], object]) -> bool:
-        """Return whether what each process tells operators fulfills a condition."""
+        """Return whether the answer of each process to operators fulfills a condition."""
         return all(condition(self.health(at)) for at in range(len(self.field.ports)))
 
 
@@ -151,29 +163,34 @@ class Disturbances:
         self.done: Counter[str] = Counter()
         self.broken: list[str] = []
         self._number = 0
-        self.common: dict[str, Callable[[], None]] = {
-            "kill -9 of a process": self.kill,
-            "policy reload": self.reload,
-            "backup, verified": self.back_up,
-            "new key of the log": self.rotate,
-            "token issued and revoked": self.revoke,
-            "faulty policy": self.spoil_policy,
-            "receiver refuses": self.refuse,
-            "kill -9 of the mirror": self.kill_mirror,
-        }
+        acts = (
+            self.kill,
+            self.kill_mirror,
+            self.reload,
+            self.back_up,
+            self.rotate,
+            self.revoke,
+            self.spoil_policy,
+            self.refuse,
+        )
+        self.common: dict[str, Callable[[], None]] = dict(zip(KINDS, acts, strict=True))
 
     def cycle(self, *, late: Callable[[], bool]) -> Iterator[str]:
-        """Return the kinds in turn, without end: one of the service, one of the database.
+        """Return the kinds in turn, without end: two of the service, one of the database.
 
         When it is late no process is killed any more, so that the last ones run long enough to be judged.
         """
-        others = list(self._faults.kinds) if self._faults else []
-        while True:
-            for number, kind in enumerate(self.common):
-                if not (late() and kind in _KILLS):
-                    yield kind
-                if others:
-                    yield others[number]
+        faults = itertools.cycle(self._faults.kinds if self._faults else ())
+        for number, kind in enumerate(itertools.cycle(self.common)):
+            if not (late() and kind in _KILLS):
+                yield kind
+            if number % 2:
+                yield from itertools.islice(faults, 1)
+
+    @property
+    def went_round(self) -> bool:
+        """Whether each kind of the service was made."""
+        return self.common.keys() <= self.done.keys()
 
     def make(self, kind: str) -> None:
         """Make a disturbance and end it; one that does not end as promised is kept in `broken`."""

@@ -105,16 +105,19 @@ class Resources(threading.Thread):
         self.join()
 
     def judged(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the growth of each series that lasted long enough in a run of so many seconds."""
+        """Return the growth of each series that lasted long enough in a run of this length."""
         least = min(LEAST_SECONDS, MIN_PART * seconds)
         long = [one for one in self.series if one.seconds >= least and len(one.samples) >= _LEAST_SAMPLES]
         return [growth(one) for one in long]
 
 
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this program and of all processes that it can see below it, ended ones included."""
+def cpu_seconds(*, alone: bool) -> float:
+    """Return the CPU seconds of this program and its descendants, ended ones included.
+
+    `alone` says that this program has a namespace of processes for itself, so that all of them are its own.
+    """
     whole, own = 0.0, psutil.Process()
-    for process in [own, *own.children(recursive=True)]:
+    for process in psutil.process_iter() if alone else [own, *own.children(recursive=True)]:
         try:
             times = process.cpu_times()
         except psutil.Error:

@@ -111,7 +111,6 @@ class Soak:
         self.sabotaged = False
         self.disturbances = Disturbances(self.scene, faults, auditor=self.exporter.token, drop=self._drop)
         self.resources = Resources(self._processes)
-        self._start = time.monotonic()
 
     def _prepare(self) -> None:
         """Make accounts, tokens and the webhook, and everything that acts."""
@@ -161,20 +160,22 @@ class Soak:
         self.field.application.launcher = LEAK
 
     def run(self) -> None:
-        """Let it soak, with one disturbance after another."""
+        """Let it soak, with one disturbance after another, until the time is over and each kind was made."""
         pause, began = min(PAUSE, self.seconds / 30), time.monotonic()
         over, half = began + self.seconds, began + self.seconds / 2
-        self._cpu, self._began = cpu_seconds(), began
+        self._cpu, self._began = cpu_seconds(alone=self.cluster is not None), began
         self.resources.start()
         for thread in self._threads:
             thread.start()
         for kind in self.disturbances.cycle(late=lambda: time.monotonic() > half):
-            if self._stop.wait(max(0.0, min(pause, over - time.monotonic()))) or time.monotonic() >= over:
+            left = over - time.monotonic()
+            time.sleep(min(pause, max(0.0, left)))
+            if left <= pause and self.disturbances.went_round:
                 break
             self.note(f"before: {kind}")
             self.disturbances.make(kind)
         self.resources.stop()
-        self._used = (cpu_seconds() - self._cpu) / (time.monotonic() - began)
+        self._used = (cpu_seconds(alone=self.cluster is not None) - self._cpu) / (time.monotonic() - began)
 
     def note(self, text: str) -> None:
         """Print how far it is, as a line that can be read during the run."""
@@ -238,10 +239,10 @@ class Soak:
                 "checkpoints": len(self.auditor.roots),
                 "branches": len(branches(self.auditor.roots, leaves)),
                 "leaves": len(leaves),
-                "tracebacks": self.field.logged("Traceback (most recent call last)"),
+                "tracebacks": len(self.field.errors()),
                 "files_broken": len(self.field.check()) + len(found_broken(self._mirror.file)),
                 "series": self.resources.judged(self.seconds),
-                "series_all": [[one.name, round(one.seconds)] for one in self.resources.series],
+                "processes": dict(Counter(one.name for one in self.resources.series)),
                 "doctor": self.field.doctor(),
                 "cores_used": round(self._used, 2),
                 "load": round(os.getloadavg()[2], 1),

@@ -23,8 +23,8 @@ _IDLE: Final = 2.0
 class Manners:
     """Counts the answers that no client may see.
 
-    `excused` tells for a port and a time of the monotonic clock whether a request that began then may lack its answer,
-    because its process was killed meanwhile.
+    `excused` returns for a port and a time of the monotonic clock whether a request that began then may lack its
+    answer, because its process was killed meanwhile.
     """
 
     def __init__(self, excused: Callable[[int, float], bool] = lambda _port, _since: False) -> None:
