@@ -52,6 +52,14 @@ ORDER BY state = 'idle', random()
 """The application's backends, active ones first."""
 
 
+def unexpected_errors(log: str) -> list[str]:
+    """Return the entries of a log that have the places of a traceback.
+
+    A long answer that lost its database is none: headers and a part of it are sent, so it can only be cut off.
+    """
+    return [entry for entry in _ENTRY.split(log) if _PLACE.search(entry) and not _CUT_OFF.search(entry)]
+
+
 class Field:
     """Processes over one store, a record of acknowledgments, and the means to kill."""
 
@@ -148,12 +156,8 @@ class Field:
         return self._log.read_text(errors="replace").count(text)
 
     def errors(self) -> list[str]:
-        """Return the unexpected errors in the processes' log, which are those with the places of a traceback.
-
-        A long answer that lost its database is none: headers and a part of it are sent, so it can only be cut off.
-        """
-        entries = _ENTRY.split(self._log.read_text(errors="replace"))
-        return [entry for entry in entries if _PLACE.search(entry) and not _CUT_OFF.search(entry)]
+        """Return the unexpected errors in the processes' log."""
+        return unexpected_errors(self._log.read_text(errors="replace"))
 
     def close(self) -> None:
         """Stop the processes."""

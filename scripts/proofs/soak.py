@@ -43,7 +43,7 @@ FULL: Final = 3
 LEAST: Final = {"acknowledged": 200, "decisions": 10, "exports": 1}
 _FAULTS: Final = 2
 """Minimum of faults of the cluster in the quick form."""
-_COUNTED: Final = (
+COUNTED: Final = (
     "lost",
     "doubled",
     "refused",
@@ -63,14 +63,14 @@ _COUNTED: Final = (
     "webhook_disordered",
     "keys_missing",
 )
-_LISTED: Final = ("broken", "improper", "unexpected", "alarms", "doctor")
+LISTED: Final = ("broken", "improper", "unexpected", "alarms", "doctor")
 _MADE: Final = ("disturbances", "acknowledged", "decisions", "refusals", "exports", "keys", "backups")
 
 
 def findings(numbers: closing.Numbers) -> list[str]:
     """Return every promise that did not hold, one line each."""
-    found = [f"{name}: {numbers[name]}" for name in _COUNTED if numbers[name]]
-    found += [f"{name}: {numbers[name]}" for name in _LISTED if numbers[name]]
+    found = [f"{name}: {numbers[name]}" for name in COUNTED if numbers[name]]
+    found += [f"{name}: {numbers[name]}" for name in LISTED if numbers[name]]
     found += ["an alarm is left, or a process is not ready"] if not numbers["quiet"] else []
     return found + [f"{one['process']} grew: {one}" for one in numbers["series"] if not one["flat"]]
 
@@ -82,7 +82,7 @@ def show(numbers: closing.Numbers) -> None:
         return
     print(f"\n{numbers['minutes']} minutes of load, {numbers['seconds']} s in all, {numbers['cores_used']} cores used")
     for name, value in numbers.items():
-        if name not in {"series", "processes", *_COUNTED, *_LISTED}:
+        if name not in {"series", "processes", *COUNTED, *LISTED}:
             print(f"{name:<24}{value}")
     print(f"\n{'':<10}{'seconds':>9}{'memory, MiB':>20}{'MiB an hour':>14}{'files':>14}{'an hour':>10}")
     for one in numbers["series"]:
@@ -92,7 +92,7 @@ def show(numbers: closing.Numbers) -> None:
             f"{' → '.join(files):>14}{one['files_slope_h']:>10}  {'flat' if one['flat'] else 'GREW'}"
         )
     print()
-    for name in (*_COUNTED, *_LISTED):
+    for name in (*COUNTED, *LISTED):
         print(f"{name:<24}{numbers[name] or 0}")
 
 
