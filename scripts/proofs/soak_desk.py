@@ -16,6 +16,7 @@ PERSON: Final = "petra"
 PASSWORD: Final = "a long enough pass phrase"  # noqa: S105 -- of an account of this run only
 _OK: Final = 200
 _UNDOES: Final = re.compile(r'name="undoes" value="([^"]*)"')
+_MEMORY: Final = re.compile(r"/memories/[0-9a-f-]{36}")
 _ENDED_LATER: Final = 20
 """Approved proposals that a curator remembers, to end or undo some of them."""
 
@@ -65,14 +66,17 @@ class SoakCurator(Curator):
     def _later(self, proposal_id: str, kind: str) -> None:
         """Undo a decision, or end a memory; a proposal that does not allow it is left alone."""
         page = self._browser.get(f"/review/{proposal_id}")
-        form = fields_of(page[2]) if page and page[0] == _OK else {}
-        found = _UNDOES.search(page[2]) if page else None
-        if "decision_key" not in form or found is None:
-            return
-        if kind != "undo" and f"/review/{proposal_id}/{kind}" not in (page or (0, {}, ""))[2]:
-            return
-        more = {"undoes": found[1]} if kind == "undo" else {}
-        self.done[kind] += self.send(proposal_id, kind, form | more | {"reason_code": "wrong"})
+        text = page[2] if page and page[0] == _OK else ""
+        if kind == "undo":
+            more = {"undoes": found[1]} if (found := _UNDOES.search(text)) else {}
+        else:
+            place = _MEMORY.search(text)
+            page = self._browser.get(place[0]) if place else None
+            text = page[2] if page and page[0] == _OK else ""
+            more = {"reason_code": "wrong"} if f'action="/review/{proposal_id}/{kind}"' in text else {}
+        form = fields_of(text)
+        if more and "decision_key" in form:
+            self.done[kind] += self.send(proposal_id, kind, form | {"reason_code": "wrong"} | more)
 
 
 class Operator(Actor):

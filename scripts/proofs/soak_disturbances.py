@@ -28,12 +28,12 @@ _COMMAND_SECONDS: Final = 300
 KINDS: Final = (
     "kill -9 of a process",
     "kill -9 of the mirror",
+    "receiver refuses",
     "policy reload",
     "backup, verified",
     "new key of the log",
     "token issued and revoked",
     "faulty policy",
-    "receiver refuses",
 )
 """Disturbances of the service; those of the database are in `failover_faults`."""
 _KILLS: Final = frozenset(KINDS[:2])
@@ -166,12 +166,12 @@ class Disturbances:
         acts = (
             self.kill,
             self.kill_mirror,
+            self.refuse,
             self.reload,
             self.back_up,
             self.rotate,
             self.revoke,
             self.spoil_policy,
-            self.refuse,
         )
         self.common: dict[str, Callable[[], None]] = dict(zip(KINDS, acts, strict=True))
 
