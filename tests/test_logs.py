@@ -98,6 +98,17 @@ def test_messages_that_cannot_quote_a_caller_are_kept(error: Exception, text: st
     assert text in line("human", "failed", raised(error))
 
 
+def test_the_errors_of_a_group_are_shown_before_it() -> None:
+    """The errors that a group joins say what happened; one that refers back to the group ends there."""
+    member = raised(UnavailableError("the store cannot commit now"), raised(KeyError("a secret")))
+    group = raised(ExceptionGroup("two at once", [member, raised(ValueError("a secret"))]))
+    member.__cause__.__context__ = group  # type: ignore[union-attr]
+    found = line("human", "failed", group)
+    assert "secret" not in found
+    places = [found.index(name) for name in ("KeyError", "UnavailableError: the store", "ValueError", "ExceptionGroup")]
+    assert places == sorted(places)
+
+
 def test_an_error_during_another_shows_both_unless_it_is_suppressed() -> None:
     """The context of an error is shown, except where the code suppressed it; a circle ends."""
     shown = raised(TypeError())

@@ -4,6 +4,8 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,20 @@ import msgspec
 import pytest
 from litestar.testing import TestClient
 
+from antechamber.core.errors import UnavailableError
 from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, node_hash
 from lib.processes import SCOPE
-from proofs import failover, operate
+from proofs import failover, operate, soak
+from proofs.crash_fields import unexpected_errors
 from proofs.failover_load import branches
 from proofs.operate_site import BrokenError, demand
 from proofs.operate_work import Work
+from proofs.soak_disturbances import KINDS, Outages
+from proofs.soak_resources import MAX_FILES, Sample, Series, growth
+from proofs.watched import Manners
 from support import PRODUCERS, Service, running, write_policies
+from test_logs import line as logged
+from test_logs import raised
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -103,6 +112,98 @@ def test_each_finding_of_a_failover_fails_its_proof(found: dict[str, Any]) -> No
     assert failover.holds(UNHARMED | found, timed=False) == ("paused_max_s" in found)
 
 
+SOAKED: dict[str, Any] = dict.fromkeys(soak.COUNTED, 0) | {name: [] for name in soak.LISTED} | {"quiet": True}
+GROWTH = {"process": "host 0", "flat": True}
+SOAKED |= {"series": [GROWTH], "processes": {"host 0": 1}, "disturbances": dict.fromkeys(KINDS, 1)}
+SOAKED |= {"acknowledged": 200, "decisions": 10, "exports": 1}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        *({name: 1} for name in soak.COUNTED),
+        *({name: ["something"]} for name in soak.LISTED),
+        {"quiet": False},
+        {"series": [GROWTH, GROWTH | {"flat": False}]},
+    ],
+)
+def test_each_finding_of_a_soak_fails_its_proof(found: dict[str, Any]) -> None:
+    """A loss, another answer, an alarm that stays, or a process that grows fails it; otherwise it holds."""
+    assert soak.findings(SOAKED) == []
+    assert len(soak.findings(SOAKED | found)) == 1
+
+
+def test_a_soak_needs_each_disturbance_and_a_long_look_at_each_process() -> None:
+    """What was not disturbed, or not seen for long enough, proves nothing."""
+    assert soak.too_little(SOAKED, "sqlite", 1) == []
+    assert soak.too_little(SOAKED, "postgres", 1) == ["faults 0 instead of at least 2"]
+    assert len(soak.too_little(SOAKED | {"disturbances": {KINDS[0]: 1}}, "sqlite", 1)) == len(KINDS) - 1
+    unseen = SOAKED | {"processes": {"host 0": 3, "host 1": 1}}
+    assert soak.too_little(unseen, "sqlite", 1) == ["no series of host 1 was long enough"]
+
+
+def series(memory: Callable[[float], float], files: Callable[[float], float]) -> Series:
+    """Return an hour of samples, memory in MiB."""
+    return Series("host 0", 1, [Sample(at, int(memory(at) * (1 << 20)), int(files(at))) for at in range(0, 3600, 10)])
+
+
+@pytest.mark.parametrize(
+    ("grown", "flat", "slopes"),
+    [
+        (series(lambda _: 150, lambda _: 40), True, (0, 0)),
+        # It grows while it warms up, and peaks now and then.
+        (series(lambda at: 100 + min(at, 800) / 10, lambda at: 40 + 200 * (at % 600 < 30)), True, None),
+        (series(lambda at: 150 + at / 90, lambda _: 40), False, (40, 0)),
+        (series(lambda _: 150, lambda at: 40 + at / 60), False, (0, 60)),
+        (series(lambda at: 400 + at / 90, lambda _: 40), True, (40, 0)),
+    ],
+)
+def test_a_process_that_grows_is_not_flat(grown: Series, flat: bool, slopes: tuple[int, int] | None) -> None:  # noqa: FBT001 -- a parameter of the test
+    """The last quarter is compared with the second one: at most a tenth, 16 MiB or 16 files more."""
+    found = growth(grown)
+    assert found["flat"] is flat
+    if slopes is not None:
+        assert (round(found["memory_slope_mib_h"]), round(found["files_slope_h"])) == slopes
+
+
+def test_only_requests_to_a_killed_process_may_lack_their_answer() -> None:
+    """A request that began before its process was ready again is excused, any other silence counts."""
+    outages, now = Outages(), time.monotonic()
+    manners = Manners(outages.excused)
+    manners.note_silence(1, now)
+    assert manners.improper == {"no answer": 1}
+    outages.killed(1)
+    manners.note_silence(1, now + 1)
+    manners.note_silence(2, now + 1)
+    assert manners.improper == {"no answer": 2}
+    outages.ready(1)
+    manners.note_silence(1, time.monotonic())
+    manners.note_silence(1, time.monotonic() + 60)
+    assert manners.improper == {"no answer": 3}
+
+
+def test_unexpected_errors_of_the_service_are_found_in_its_log() -> None:
+    """An entry with a traceback is unexpected, unless it is an answer that was cut off because its store is gone."""
+    errors = (RuntimeError("x"), UnavailableError("the store cannot commit now"))
+    texts = ("unexpected error on GET /", "Exception in ASGI application\n")
+    entries = [logged("human", text, raised(error)) for error in errors for text in texts]
+    log = "\n".join([logged("human", "signed in"), *entries, logged("human", "alarm: 1\n2")])
+    assert unexpected_errors(log) == [f"{entry}\n" for entry in entries[:3]]
+    assert len(unexpected_errors("Traceback (most recent call last):\n  File x\nValueError\n")) == 1
+
+
+def test_the_proof_sees_a_process_that_leaks_and_what_is_lost() -> None:
+    """A process that keeps memory and files is not flat; what is taken from the tables is counted, and it fails."""
+    status, numbers = prove("soak", "--engine", "sqlite", "--minutes", "1", "--sabotage")
+    assert (numbers["lost"], numbers["doubled"], numbers["decisions_lost"]) == (1, 1, 1)
+    (leaking,) = [one for one in numbers["series"] if one["process"] == "host 0"]
+    assert not leaking["flat"]
+    assert leaking["files"][1] > leaking["files"][0] + MAX_FILES
+    assert (numbers["improper"], numbers["unexpected"], numbers["broken"]) == ({}, {}, [])
+    assert (numbers["mirror_differs"], numbers["keys_missing"], numbers["refusals_changed"]) == (0, 0, 0)
+    assert status == 1
+
+
 def test_a_log_that_was_signed_otherwise_has_a_branch() -> None:
     """A signed root that the final leaves do not have is found, and so is a size that the log no longer has."""
     roots = {0: {EMPTY_ROOT}, 1: {leaf_hash(b"a")}, 2: {node_hash(leaf_hash(b"a"), leaf_hash(b"b"))}}
@@ -116,9 +217,10 @@ def test_a_machine_without_namespaces_says_so_and_fails_in_ci(monkeypatch: pytes
     """Where the programs cannot be had, the proof is not run; CI counts that as a failure."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CI", raising=False)
-    for status in (0, 1):
-        done = run("failover", "--json")
-        monkeypatch.setenv("CI", "1")
+    for status, proof in ((0, "failover"), (0, "soak"), (1, "failover"), (1, "soak")):
+        done = run(proof, "--json")
+        if proof == "soak":
+            monkeypatch.setenv("CI", "1")
         assert "not_run" in msgspec.json.decode(done.stdout)
         assert done.returncode == status
 

@@ -49,7 +49,7 @@ _MAX_P99: Final = 10.0
 """Maximum ratio of the p99 during an attack to the p99 at rest."""
 
 
-def _openings(token: str) -> dict[str, bytes]:
+def openings(token: str) -> dict[str, bytes]:
     """Return the bytes that a hostile connection of each kind sends; afterwards it neither sends nor reads."""
     host, bearer = "Host: 127.0.0.1\r\n", f"Authorization: Bearer {token}\r\n"
     half = "Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"
@@ -72,7 +72,7 @@ def _openings(token: str) -> dict[str, bytes]:
     return {kind: text.encode() for kind, text in kinds.items()}
 
 
-KINDS: Final = tuple(_openings(""))
+KINDS: Final = tuple(openings(""))
 
 
 class Attack(NamedTuple):
@@ -246,7 +246,7 @@ def _line(found: dict[str, Any], ratio: float) -> str:
 
 def _besiege(kind: str, port: str, token: str, number: str, seconds: str) -> None:
     """Attack in a separate process, and print how many connections the service closed."""
-    siege = Siege(int(port), _openings(token)[kind], int(number), reads=kind == "sign-in")
+    siege = Siege(int(port), openings(token)[kind], int(number), reads=kind == "sign-in")
     siege.run(time.monotonic() + float(seconds))
     print(siege.ended)
 

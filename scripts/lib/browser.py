@@ -38,6 +38,13 @@ class Browser:
             raise RuntimeError(message)
         self._cookie = page[1]["set-cookie"].partition(";")[0]
 
+    def sign_in_with(self, name: str, password: str) -> Page | None:
+        """Sign in by password; return the answer, whose session is kept if it is one."""
+        page = self.post("/login", {"name": name, "password": password})
+        if page is not None and "set-cookie" in page[1]:
+            self._cookie = page[1]["set-cookie"].partition(";")[0]
+        return page
+
     def get(self, path: str) -> Page | None:
         """Open a page; return None if the connection broke."""
         return self._ask("GET", path, None)

@@ -126,7 +126,7 @@ class Application:
 
     def __init__(self, folder: Path, database_url: str | None, launcher: str | None = None) -> None:
         """Write a policy and create the schema; processes are started later, by a launcher's code if given."""
-        self._launcher = launcher
+        self.launcher = launcher
         self.policies, self.database_url = folder / "policies", database_url
         self.policies.mkdir(parents=True, exist_ok=True)
         (self.policies / "producers.toml").write_text(_POLICY)
@@ -156,8 +156,8 @@ class Application:
     def start(self, port: int, log: Path | None = None) -> subprocess.Popen[bytes]:
         """Start one process and wait until it reports that it is ready."""
         serve = self.command("serve")
-        if self._launcher is not None:
-            serve[1:3] = ["-c", self._launcher]
+        if self.launcher is not None:
+            serve[1:3] = ["-c", self.launcher]
         command = [*serve, "--policies", str(self.policies), "--port", str(port)]
         with contextlib.ExitStack() as open_files:
             errors = open_files.enter_context(log.open("ab")) if log else None

@@ -48,6 +48,13 @@ KINDS: Final = {
 }
 LEAST: Final = {"acknowledged": 101, "decisions": 11, "memories": 6, "no answer": 1}
 """Minimum counts of the quick form; the full form needs as many times more as it kills more often."""
+_MEMORIES: Final = """
+SELECT m.proposal FROM memories AS m JOIN proposals AS p ON p.id = m.proposal
+WHERE m.state = 'active' OR p.state = 'approved' AND m.version = (
+    SELECT max(latest.version) FROM memories AS latest WHERE latest.proposal = m.proposal
+) OR NOT EXISTS (SELECT 1 FROM review_records AS r WHERE r.proposal = p.id AND r.decision = 'undo')
+"""
+"""Memories, without those that an undo of their approval ended."""
 _LOOK_EVERY: Final = 10
 """Number of kills between two checks of a sample of acknowledged keys."""
 _SAMPLE: Final = 100
@@ -113,9 +120,12 @@ def _strike(blow: Callable[[int], None], number: int) -> None:
             return
 
 
-def examine(field: Field, minutes: Minutes) -> dict[str, Any]:
-    """Check every acknowledgment against the service and the tables; return the findings about decisions."""
-    keys = list(field.ledger.receipts)
+def examine(field: Field, minutes: Minutes, most: int = 1 << 40) -> dict[str, Any]:
+    """Check every acknowledgment against the tables, and a sample of at most `most` also against every process.
+
+    Returns the findings about decisions.
+    """
+    keys = field.ledger.sample(most)
     _note(f"Asking every process for {len(keys):,} receipts …")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(field.look, [keys[part::4] for part in range(4)]))
@@ -127,7 +137,7 @@ def examine(field: Field, minutes: Minutes) -> dict[str, Any]:
         )
     )
     approved = Counter(row[0] for row in field.rows("SELECT id FROM proposals WHERE state = 'approved'"))
-    memories = Counter(row[0] for row in field.rows("SELECT proposal FROM memories"))
+    memories = Counter(row[0] for row in field.rows(_MEMORIES))
     return judge(minutes, records, approved, memories)
 
 
@@ -145,7 +155,7 @@ def report(field: Field, times: dict[str, list[float]], seconds: float) -> dict[
         "ready_median_s": {kind: round(median(taken), 2) for kind, taken in times.items() if taken},
         "ready_max_s": {kind: round(max(taken), 2) for kind, taken in times.items() if taken},
         "lost_at_commit": field.logged("the connection was lost at COMMIT"),
-        "tracebacks": field.logged("Traceback (most recent call last)"),
+        "tracebacks": len(field.errors()),
         "broken_files": len(field.check()),
         "seconds": round(seconds),
     }

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -21,6 +21,7 @@ _GIVE_UP: Final = 120.0
 _PAUSE: Final = 0.05
 _NOT_MADE: Final = frozenset({403, 409})
 """Statuses of refused decisions: another decision holds, or the editor of the text was to be its only approver."""
+_LATER: Final = frozenset({"retract", "expire", "undo"})
 _PLACE: Final = re.compile(r'href="/review/([0-9a-f-]{36})"')
 
 
@@ -72,6 +73,8 @@ class Minutes:
 class Curator(threading.Thread):
     """A curator who decides until stopped, and finishes the current decision."""
 
+    pause: ClassVar[float] = _PAUSE
+
     def __init__(
         self,
         number: int,
@@ -95,8 +98,12 @@ class Curator(threading.Thread):
             places = list(dict.fromkeys(_PLACE.findall(queue[2]))) if queue else []
             if places:
                 # One of the first few, so that both curators often open the same proposal.
-                self._decide(self._chance.choice(places[:4]))
-            time.sleep(self._chance.uniform(0, _PAUSE))
+                self.work(self._chance.choice(places[:4]))
+            time.sleep(self._chance.uniform(0, self.pause))
+
+    def work(self, proposal_id: str) -> None:
+        """Do something with a waiting proposal: decide."""
+        self._decide(proposal_id)
 
     def _decide(self, proposal_id: str) -> None:
         page = self._browser.get(f"/review/{proposal_id}")
@@ -104,7 +111,6 @@ class Curator(threading.Thread):
         if "decision_key" not in form:
             return
         kind, more = self._choice()
-        key = form["decision_key"]
         if kind == "edit":
             # The preview precedes the edit, and the form that saves it names the previewed text.
             seen = self._browser.post(f"/review/{proposal_id}/edit", form | more)
@@ -112,12 +118,17 @@ class Curator(threading.Thread):
             if shown is None:
                 return
             more |= {"resulting_hash": shown}
+        self.send(proposal_id, kind, form | more)
+
+    def send(self, proposal_id: str, kind: str, form: dict[str, str]) -> bool:
+        """Send a decision until its answer is final; return whether the desk confirmed it."""
+        key, deadline = form["decision_key"], time.monotonic() + _GIVE_UP
         self._minutes.begin(key, Decision(proposal_id, int(form["version"]), kind))
-        deadline = time.monotonic() + _GIVE_UP
-        while not self._minutes.note(key, self._browser.post(f"/review/{proposal_id}/{kind}", form | more)):
+        while not self._minutes.note(key, self._browser.post(f"/review/{proposal_id}/{kind}", form)):
             if time.monotonic() > deadline:
-                return
+                return False
             time.sleep(self._chance.uniform(0.01, 0.1))
+        return self._minutes.decisions[key].status == FOUND
 
     def _choice(self) -> tuple[str, dict[str, str]]:
         drawn = self._chance.random()
@@ -134,7 +145,8 @@ def judge(minutes: Minutes, records: Sequence[Any], approved: Counter[str], memo
     `approved` counts approved proposals, `memories` counts memories, both by proposal id.
     """
     found = Counter(row[0] for row in records)
-    of_version = Counter((row[1], row[2]) for row in records)
+    # A memory ends, and a decision is taken back, without a new version.
+    of_version = Counter((row[1], row[2]) for row in records if row[3] not in _LATER)
     told, sent = minutes.acknowledged(), minutes.decisions
     kept = {row[0]: (row[1], row[2], row[3]) for row in records}
     lost = {key for key, one in told.items() if kept.get(key) != (one.proposal_id, one.version, one.kind)}

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import signal
 import sqlite3
 import time
@@ -39,12 +40,24 @@ SELECT {", ".join(_COLUMNS)} FROM submissions AS s
 JOIN producers AS maker ON maker.id = s.producer
 JOIN policies AS rules ON rules.id = s.policy
 """  # noqa: S608 -- our own names
+_ENTRY: Final = re.compile(r"^(?=\S)", re.MULTILINE)
+"""Begin of an entry of the log; all its further lines are indented."""
+_PLACE: Final = re.compile(r"^ +\S+\.py:\d+ in |^Traceback \(most recent call last\)", re.MULTILINE)
+_CUT_OFF: Final = re.compile(r"Exception in ASGI application.*^ +(?:Unavailable|Busy)Error: ", re.MULTILINE | re.DOTALL)
 _BACKENDS: Final = """
 SELECT pid FROM pg_stat_activity
 WHERE datname = '{database}' AND backend_type = 'client backend'
 ORDER BY state = 'idle', random()
 """
 """The application's backends, active ones first."""
+
+
+def unexpected_errors(log: str) -> list[str]:
+    """Return the entries of a log that have the places of a traceback.
+
+    A long answer that lost its database is none: headers and a part of it are sent, so it can only be cut off.
+    """
+    return [entry for entry in _ENTRY.split(log) if _PLACE.search(entry) and not _CUT_OFF.search(entry)]
 
 
 class Field:
@@ -128,7 +141,7 @@ class Field:
         receipts = {key: json.loads(ledger.receipts[key]) for key in keys}
         self.lost |= {key for key in keys if stored.get(key) != receipts[key]}
         ledger.doubled |= {key for key, number in rows.items() if number > 1}
-        ledger.doubled |= rows.keys() - receipts.keys() - ledger.unanswered - ledger.refused
+        ledger.doubled |= rows.keys() - receipts.keys() - ledger.unanswered - ledger.refused - ledger.apart
         wanted = {receipt["source_event_hash"] for receipt in receipts.values()}
         # The content of a lost submission is already counted as lost.
         unsure = {receipts[key]["source_event_hash"] for key in self.lost}
@@ -141,6 +154,10 @@ class Field:
     def logged(self, text: str) -> int:
         """Count the occurrences of a text in the processes' log."""
         return self._log.read_text(errors="replace").count(text)
+
+    def errors(self) -> list[str]:
+        """Return the unexpected errors in the processes' log."""
+        return unexpected_errors(self._log.read_text(errors="replace"))
 
     def close(self) -> None:
         """Stop the processes."""

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from antechamber.core.outgoing import hash_event
 from lib.processes import PRODUCER, SCOPE
@@ -105,6 +105,8 @@ class Ledger:
         self.doubled: set[str] = set()
         self.unanswered: set[str] = set()
         self.refused: set[str] = set()
+        self.apart: set[str] = set()
+        """Keys of a load whose answers are compared elsewhere, such as events that shall be refused."""
 
     def note(self, key: str, answer: Answer | None) -> bool:
         """Record one answer; return whether it is final."""
@@ -136,6 +138,8 @@ class Ledger:
 class Client(threading.Thread):
     """A client that posts until stopped, and finishes the current event; `number` makes its keys unique."""
 
+    pause: ClassVar[float] = _PAUSE
+
     def __init__(self, number: int, sender: Sender, ledger: Ledger, stop: threading.Event) -> None:
         super().__init__(name=f"client-{number}", daemon=True)
         self._number, self._sender, self._ledger, self._stop_asked = number, sender, ledger, stop
@@ -147,7 +151,7 @@ class Client(threading.Thread):
         while not self._stop_asked.is_set():
             count += 1
             self._event(f"{self._number}-{count}")
-            time.sleep(self._chance.uniform(0, _PAUSE))
+            time.sleep(self._chance.uniform(0, self.pause))
         self._sender.close()
 
     def _event(self, name: str) -> None:

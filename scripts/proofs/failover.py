@@ -24,7 +24,6 @@ busy the machine is), or that too little was tried. With --asynchronous the stan
 loses acknowledged answers, and fails.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -42,11 +41,12 @@ from proofs import closing
 from proofs.crash import examine
 from proofs.crash_desk import CURATORS, Curator, Minutes
 from proofs.crash_fields import OneServer
-from proofs.crash_load import Client, Sender
+from proofs.crash_load import Client
 from proofs.failover_cluster import Cluster
 from proofs.failover_faults import MOVES, Faults
-from proofs.failover_load import Auditor, Direct, Manners, Pulse, WatchedBrowser, WatchedSender, branches
+from proofs.failover_load import Auditor, Direct, Pulse, branches
 from proofs.failover_packages import MissingError, Programs, fetch
+from proofs.watched import Manners, WatchedBrowser, WatchedField
 
 ENGINES: Final = ("postgres",)
 FAULTS: Final = 50
@@ -78,32 +78,13 @@ _REAP: Final = ("sh", "-c", '"$@"; exit $?', "sh")
 """The first process of the namespace also waits for processes whose parents were killed."""
 
 
-class Hosts(OneServer):
+class Hosts(WatchedField, OneServer):
     """Two hosts of Antechamber over a cluster."""
 
     def __init__(self, folder: Path, cluster: Cluster, manners: Manners) -> None:
         """Start both hosts."""
-        self._manners = manners
+        self.manners = manners
         super().__init__(folder, cluster)
-
-    def sender(self) -> Sender:
-        """Return a sender that notes improper answers."""
-        return WatchedSender(self.ports, self.application.token, self._manners)
-
-    def issue_auditor(self) -> str:
-        """Return a token of an auditor."""
-        return self._output("token", "issue", "audit", "--role", "auditor")
-
-    def doctor(self) -> list[str]:
-        """Return what `antechamber doctor` finds in the database and the log."""
-        command = self.application.command("doctor", "--json")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603 -- our own program
-        found: list[str] = json.loads(done.stdout)["findings"] if done.stdout else [done.stderr]
-        return found
-
-    def _output(self, *arguments: str) -> str:
-        command = self.application.command(*arguments)
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()  # noqa: S603 -- our own program
 
 
 class Fight:
@@ -188,7 +169,7 @@ class Fight:
             "checkpoints": len(self.auditor.roots),
             "branches": len(branches(self.auditor.roots, leaves)),
             "doctor": self.hosts.doctor(),
-            "tracebacks": self.hosts.logged("Traceback (most recent call last)"),
+            "tracebacks": len(self.hosts.errors()),
             "paused_median_s": {kind: round(median(gaps), 1) for kind, gaps in self.times.items()},
             "paused_max_s": {kind: round(max(gaps), 1) for kind, gaps in self.times.items()},
             "load": round(os.getloadavg()[2], 1),
@@ -274,9 +255,9 @@ def _inside(folder: Path, programs: Programs, kinds: list[str] | int, form: clos
     return numbers
 
 
-def _enter(folder: Path, arguments: list[str]) -> int:
-    """Run this proof again in namespaces of its own, which end with it; return its status."""
-    command = [*_NAMESPACES, *_REAP, sys.executable, "-m", "proofs", "failover", *arguments, "--inside", str(folder)]
+def enter(proof: str, folder: Path, arguments: list[str]) -> int:
+    """Run a proof again in namespaces of its own, which end with it; return its status."""
+    command = [*_NAMESPACES, *_REAP, sys.executable, "-m", "proofs", proof, *arguments, "--inside", str(folder)]
     process = subprocess.Popen(command)  # noqa: S603 -- our own program
     try:
         return process.wait()
@@ -305,7 +286,7 @@ def command(faults: int | None, inside: Path | None, form: closing.Form, *, asyn
         arguments = ["--faults", str(faults)] * (faults is not None) + ["--quick"] * form.quick
         arguments += ["--strict"] * form.strict + ["--sabotage"] * form.sabotage + ["--json"] * form.as_json
         with workplace() as folder:
-            sys.exit(_enter(folder, arguments))
+            sys.exit(enter("failover", folder, arguments))
     number = faults or (QUICK if form.quick else FAULTS)
     numbers = _inside(inside, programs, [_ASYNCHRONOUS] * (faults or 1) if form.sabotage else number, form)
     scale = 0 if form.sabotage else form.scale(FAULTS // QUICK, by_hand=faults is not None)

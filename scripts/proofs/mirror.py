@@ -31,12 +31,11 @@ import click
 import httpx
 import msgspec
 
-from antechamber.client import Submitter
-from antechamber.client.mirror_file import MirrorFile
 from lib.processes import end, workplace
 from proofs import closing
 from proofs.crash import field_of
 from proofs.crash_fields import Field
+from proofs.mirror_files import found_broken, held_by, recalled
 from proofs.mirror_world import POLICY, SCOPES, SCOPES_POLICY, World, follower
 
 KILLS: Final = {"sqlite": 500, "postgres": 500}
@@ -127,34 +126,14 @@ class Scene:
             blows[number // 2 % len(blows)](number)
             self.field.until_ready()
 
-    def recalled(self) -> dict[str, Any]:
-        """Return all of GET /v1/memories by id."""
-        found: dict[str, Any] = {}
-        with Submitter(f"http://127.0.0.1:{self.field.ports[0]}", self.field.application.token) as client:
-            after: str | None = None
-            while page := client.memories(scopes=SCOPES[:1], after=after, limit=200):
-                found |= {item.memory_id: item for item in page.items}
-                if (after := page.next) is None:
-                    break
-            while page := client.memories(scopes=SCOPES[1:], after=after, limit=200):
-                found |= {item.memory_id: item for item in page.items}
-                if (after := page.next) is None:
-                    break
-        return msgspec.to_builtins(found)  # type: ignore[no-any-return]
-
-    def held(self) -> dict[str, Any]:
-        """Return all of the mirror by id."""
-        mirror = MirrorFile(self.file, SCOPES)
-        try:
-            return {item.memory_id: msgspec.to_builtins(item) for item in mirror.memories()}
-        finally:
-            mirror.close()
+    def _recalled(self) -> dict[str, Any]:
+        return recalled(self.field.ports[0], self.field.application.token)
 
     def compare(self, patience: float = _CATCH_UP_SECONDS) -> None:
         """Pause, wait until the mirror is up to date, and count what differs and what remains in its files."""
         self._pause()
-        expected, deadline = self.recalled(), time.monotonic() + patience
-        while (held := self.held()) != expected and time.monotonic() < deadline:
+        expected, deadline = self._recalled(), time.monotonic() + patience
+        while (held := held_by(self.file)) != expected and time.monotonic() < deadline:
             time.sleep(0.05)
         different = {name for name in expected.keys() | held.keys() if expected.get(name) != held.get(name)}
         texts = msgspec.json.encode(expected).decode()
@@ -166,12 +145,6 @@ class Scene:
         self._until(lambda: not self.remaining(ended), ARRIVES_WITHIN)
         self.numbers["remains"] += len(self.remaining(ended))
         self.numbers["ended_alone"] += self._mirror.poll() is not None
-
-    def broken(self) -> list[str]:
-        """Return what SQLite finds broken in the mirror's file."""
-        with contextlib.closing(sqlite3.connect(self.file, timeout=30)) as mirror:
-            found = [str(row[0]) for row in mirror.execute("PRAGMA integrity_check")]
-        return [text for text in found if text != "ok"]
 
     def resume(self) -> None:
         """Let agents and curators work until the next comparison."""
@@ -312,7 +285,7 @@ def command(engine: str, kills: int | None, form: closing.Form) -> None:
                 scene.compare()
                 scene.sabotage()
             scene.compare(_SABOTAGED_SECONDS if form.sabotage else _CATCH_UP_SECONDS)
-            broken = scene.broken()
+            broken = found_broken(scene.file)
         finally:
             scene.close()
         numbers: dict[str, Any] = scene.numbers | times

@@ -129,13 +129,21 @@ class Front:
         with self.client(token) as auditor:
             answer = auditor.get("/v1/audit/package")
         demand(answer.status_code == 200, f"the audit package is refused: {answer.text}")  # noqa: PLR2004 -- found
-        with zipfile.ZipFile(BytesIO(answer.content)) as package:
-            package.extractall(folder)
-        place = folder / FOLDER
-        files = [str(place / "log.jsonl"), "--checkpoint", str(place / "checkpoint.txt")]
-        files += ["--key-file", str(place / "key.txt")]
-        files += [] if previous is None else ["--previous", str(previous)]
-        command = [sys.executable, "-I", str(ROOT / "scripts" / "verify_export.py"), *files]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)  # noqa: S603 -- our own program
-        demand(done.returncode == 0, f"the audit package is not verified: {done.stdout}{done.stderr}")
-        return (place / "key.txt").read_text().split()
+        return verify_package(answer.content, folder, previous=previous)
+
+
+def verify_package(content: bytes, folder: Path, *, previous: Path | None = None) -> list[str]:
+    """Unpack an audit package, verify it with scripts/verify_export.py, and return the keys of the log.
+
+    `previous` is a checkpoint of the same log from before. Raises BrokenError if it is not verified.
+    """
+    with zipfile.ZipFile(BytesIO(content)) as package:
+        package.extractall(folder)
+    place = folder / FOLDER
+    files = [str(place / "log.jsonl"), "--checkpoint", str(place / "checkpoint.txt")]
+    files += ["--key-file", str(place / "key.txt")]
+    files += [] if previous is None else ["--previous", str(previous)]
+    command = [sys.executable, "-I", str(ROOT / "scripts" / "verify_export.py"), *files]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)  # noqa: S603 -- our own program
+    demand(done.returncode == 0, f"the audit package is not verified: {done.stdout}{done.stderr}")
+    return (place / "key.txt").read_text().split()

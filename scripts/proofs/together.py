@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import click
 
 from lib.processes import end
-from proofs import backup, closing, crash, failover, guard, histories, ledger, mirror, operate, races, tamper
+from proofs import backup, closing, crash, failover, guard, histories, ledger, mirror, operate, races, soak, tamper
 
 PROOFS: Final[dict[str, ModuleType]] = {
     "crash": crash,
@@ -24,6 +24,7 @@ PROOFS: Final[dict[str, ModuleType]] = {
     "backup": backup,
     "failover": failover,
     "operate": operate,
+    "soak": soak,
 }
 ENGINES: Final = ("sqlite", "postgres")
 QUICK_SECONDS: Final = 600

@@ -76,13 +76,19 @@ def _shown(value: object) -> str:
     return text if plain else json.dumps(text)
 
 
-def _places(error: BaseException) -> Iterator[str]:
-    """Yield the places of a traceback and the type of each error, the first cause first."""
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)  # type: ignore[assignment]
-    for one in reversed(seen):
+def _places(error: BaseException | None, known: list[BaseException] | None = None) -> Iterator[str]:
+    """Yield the places of a traceback and the type of each error, the first cause first; none of `known` again.
+
+    The errors of a group come before the group.
+    """
+    known, chain = [] if known is None else known, list[BaseException]()
+    while error is not None and error not in known:
+        known.append(error)
+        chain.append(error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    for one in reversed(chain):
+        for member in one.exceptions if isinstance(one, BaseExceptionGroup) else ():
+            yield from _places(member, known)
         for frame in traceback.extract_tb(one.__traceback__):
             yield f"{frame.filename}:{frame.lineno} in {frame.name}"
         yield describe(one)

@@ -646,6 +646,24 @@ def test_what_takes_too_long_is_ended(
         assert service.submit(body).json()["duplicate"] is False
 
 
+def test_the_doctor_may_take_longer_than_a_request(process: Process) -> None:
+    """A check looks at all rows, so neither the server nor the watchdog ends it; the next transaction has limits."""
+    with process.store.read() as tx:
+        assert list(tx.doctor.check()) == []
+        tx.sql._link.rows("SELECT pg_sleep(9)")
+    with process.store.read() as tx:
+        assert tx.sql._link.rows("SHOW statement_timeout") == [{"statement_timeout": "5s"}]
+
+
+def test_no_statement_waits_for_the_compiler_of_the_server(process: Process, behind: Backends) -> None:
+    """A server compiles large statements by default (`jit`), which takes seconds; neither reads nor writes use it."""
+    assert behind.ask("SHOW jit") == ["on"]
+    with process.store.read() as tx:
+        assert tx.sql._link.rows("SHOW jit") == [{"jit": "off"}]
+    written = process.store.write(lambda tx: tx.sql._link.rows("SHOW jit")).result()
+    assert written == [{"jit": "off"}]
+
+
 def test_readers_that_find_no_connection_hear_so(shared: Location, policies: Path) -> None:
     """When all connections are in use, a reader gets 503 after a bounded wait, and works again once one is free."""
     with running(shared, policies) as service, contextlib.ExitStack() as held:

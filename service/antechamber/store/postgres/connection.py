@@ -27,6 +27,8 @@ LOCK_SECONDS: Final = 2
 STATEMENT_SECONDS: Final = 5
 OVERDUE_SECONDS: Final = 7
 """An operation without an answer for this long counts as lost: the server's own timeout would have ended it before."""
+PATIENT_SECONDS: Final = 3600
+"""The limit of a statement of the doctor, which looks at all rows."""
 CONNECT_SECONDS: Final = 3
 PRIMARY: Final = "primary"
 """The kind of server to connect to (target_session_attrs of libpq).
@@ -41,6 +43,8 @@ _SETTINGS: Final = (
     "SET synchronous_commit = on",
     f"SET lock_timeout = '{LOCK_SECONDS}s'",
     f"SET statement_timeout = '{STATEMENT_SECONDS}s'",
+    # Compiling a large statement takes seconds, and running ours takes milliseconds.
+    "SET jit = off",
     "SET ROLE antechamber_admission",
 )
 NO_ROLE: Final = (
@@ -63,9 +67,9 @@ class Watchdog:
         looking.start()
 
     @contextlib.contextmanager
-    def over(self, connection: Connection) -> Iterator[None]:
+    def over(self, connection: Connection, seconds: float = OVERDUE_SECONDS) -> Iterator[None]:
         """Watch one operation on a connection."""
-        self._due[id(connection)] = (time.monotonic() + OVERDUE_SECONDS, connection)
+        self._due[id(connection)] = (time.monotonic() + seconds, connection)
         try:
             yield
         finally:
@@ -76,7 +80,7 @@ class Watchdog:
         now = time.monotonic()
         for due, connection in list(self._due.values()):
             if due < now:
-                _log.error("PostgreSQL did not answer within %s s; the connection is closed", OVERDUE_SECONDS)
+                _log.error("PostgreSQL did not answer in time; the connection is closed")
                 hang_up(connection)
 
     def close(self) -> None:
@@ -132,20 +136,29 @@ class WatchedConnection:
         self.connection = connection
         self._watchdog = watchdog
         self.pipeline: psycopg.Pipeline | None = None
+        self._seconds: float = OVERDUE_SECONDS
+
+    def be_patient(self) -> None:
+        """Let statements of this transaction take up to `PATIENT_SECONDS`."""
+        self.rows(f"SELECT set_config('statement_timeout', '{PATIENT_SECONDS}s', true)")
+        self._seconds = PATIENT_SECONDS
+
+    def _watched(self) -> contextlib.AbstractContextManager[None]:
+        return self._watchdog.over(self.connection, self._seconds)
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[DictRow]:
         """Run a query and return all rows."""
-        with self._watchdog.over(self.connection):
+        with self._watched():
             return self._send(sql, values).fetchall()
 
     def fetch(self, cursor: psycopg.Cursor[DictRow]) -> list[DictRow]:
         """Return all rows of a query that was sent."""
-        with self._watchdog.over(self.connection):
+        with self._watched():
             return cursor.fetchall()
 
     def send(self, sql: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[DictRow]:
         """Run a statement; inside a pipeline its outcome is known only after `sync`."""
-        with self._watchdog.over(self.connection):
+        with self._watched():
             return self._send(sql, values)
 
     def _send(self, sql: str, values: Mapping[str, Any] | None) -> psycopg.Cursor[DictRow]:
@@ -171,7 +184,7 @@ class WatchedConnection:
 
     def many(self, sql: str, values: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each set of values."""
-        with self._watchdog.over(self.connection):
+        with self._watched():
             self.connection.cursor().executemany(sql, values)
             self._drain()
 
@@ -181,16 +194,16 @@ class WatchedConnection:
         Raises the first error among it.
         """
         if self.pipeline is not None:
-            with self._watchdog.over(self.connection):
+            with self._watched():
                 self.pipeline.sync()
 
     def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[DictRow]:
         """Yield rows through a server-side cursor, a few hundred at a time."""
         with self.connection.cursor("stream") as cursor:
-            with self._watchdog.over(self.connection):
+            with self._watched():
                 cursor.execute(sql, values)
             while True:
-                with self._watchdog.over(self.connection):
+                with self._watched():
                     part = cursor.fetchmany(500)
                 if not part:
                     return

@@ -200,6 +200,10 @@ class PostgresStatements:
         """Do nothing: the server writes its files again as its operator decides."""
 
     def check_files(self) -> Iterator[str]:
-        """Yield the triggers that are switched off; the server checks its files itself."""
+        """Yield the triggers that are switched off; the server checks its files itself.
+
+        This is the first of all checks, which may take long.
+        """
+        self._link.be_patient()
         for row in self.all("guards_switched_off"):
             yield f"{row['name']} on {row['relation']} is switched off"
