@@ -111,7 +111,7 @@ def test_many_items_are_left_to_the_thread(quick: SqliteStore) -> None:
 
 
 def test_on_a_slow_disk_the_thread_writes(quick: SqliteStore) -> None:
-    """While commits take long they are the thread's, and those of the thread tell when they are quick again."""
+    """While commits take long they are the thread's, and those of the thread show when they are quick again."""
     writer = writer_of(quick)
     writer._commit_seconds = 20 * MAX_HERE_SECONDS
     assert not ran_here(quick)

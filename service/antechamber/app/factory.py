@@ -80,10 +80,8 @@ PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
 """Seconds between two checks whether the log needs a signature."""
-WITNESS_EVERY: Final = 1.0
-"""Seconds between two looks at which witnesses have to cosign a checkpoint."""
-KEYS_EVERY: Final = 1.0
-"""Seconds between two looks at which keys of issuers are due."""
+DUE_EVERY: Final = 1.0
+"""Seconds between two looks at which witnesses have to cosign a checkpoint, and which keys of issuers are due."""
 FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
@@ -302,13 +300,13 @@ def _list_work(
         ("logging alarms", alarms.look, ALARMS_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
-        ("asking witnesses", services.log_tiles.witnesses.tick, WITNESS_EVERY),
+        ("asking witnesses", services.log_tiles.witnesses.tick, DUE_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
         ("forgetting times on screen", services.desk.screen_times.forget, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
         ("counting reads of memories", services.recall.reads.flush, FLUSH_EVERY),
         ("adding up daily counts", services.operations.daily_counts.add, FLUSH_EVERY),
-        ("fetching keys of issuers", services.access.issuer_keys.tick, KEYS_EVERY),
+        ("fetching keys of issuers", services.access.issuer_keys.tick, DUE_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
 

@@ -21,7 +21,7 @@ from uvicorn.server import ServerState
 from antechamber.flows.admit import LONG
 from antechamber.web.body_deadline import UPLOAD_SECONDS
 from antechamber.web.connections import STATE_NAME
-from antechamber.web.submit import Respond, Response
+from antechamber.web.submit import Respond, WholeResponse
 
 MAX_CONNECTIONS: Final = 4096
 """Connections at the same time; beyond it the one that was idle for the longest time is closed."""
@@ -320,7 +320,7 @@ class LimitedConnection(HttpToolsProtocol):
         if not (whole and self._table.take(cycle.scope, bytes(cycle.body), partial(self._respond, cycle, app))):
             super()._start_asgi_task(cycle, app)
 
-    def _respond(self, cycle: RequestResponseCycle, app: Any, response: Response | None) -> None:
+    def _respond(self, cycle: RequestResponseCycle, app: Any, response: WholeResponse | None) -> None:
         """Send the response of the short cut; without one, call the application."""
         if response is None:
             super()._start_asgi_task(cycle, app)

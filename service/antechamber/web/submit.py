@@ -51,7 +51,7 @@ async def submit(scope: HTTPScope, receive: Receive, send: Send) -> None:
     await _send(send, reply.status, raw_headers(reply), reply.body)
 
 
-class Response(NamedTuple):
+class WholeResponse(NamedTuple):
     """A complete response of the short cut."""
 
     status: int
@@ -59,7 +59,7 @@ class Response(NamedTuple):
     body: bytes
 
 
-Respond = Callable[[Response | None], None]
+Respond = Callable[[WholeResponse | None], None]
 """Sends the response to a request; None leaves it to the framework."""
 
 
@@ -121,7 +121,7 @@ class ShortCut:
             self._log.end(name, scope, reply.status, seconds, PATH)
             length = (b"content-length", b"%d" % len(reply.body))
             sent = [*raw_headers(reply), *self._common_headers, (HEADER, name.encode()), length]
-            respond(Response(reply.status, sent, reply.body))
+            respond(WholeResponse(reply.status, sent, reply.body))
 
         try:
             parsed = self._admission.read(body, _keys(headers), bearer)

@@ -48,7 +48,7 @@ _IS_NAME: Final = bytes(97 if chr(code).isalnum() or code in b"+_-" else 32 for 
 _IS_DIGIT: Final = bytes(48 if chr(code).isdigit() else 97 for code in range(256))
 """Maps digits to `0` and letters to `a`, after everything else was removed."""
 _BETWEEN: Final = b"\xff"
-"""Stands for the border between two texts where one sign is enough; it is part of no text in UTF-8."""
+"""Marks the border between two texts where one sign is enough; it is part of no text in UTF-8."""
 _SIGNS: Final = bytes(code for code in range(255) if not (chr(code).isascii() and chr(code).isalnum()))
 _FIRST: Final = NAME.bit_length() - 1
 _BORDER: Final = SEPARATOR.encode()

@@ -1,4 +1,4 @@
-"""A text in the forms that rules and decoders read, and its traits: what one pass of RE2 tells about it.
+"""A text in the forms that rules and decoders read, and its traits: what one pass of RE2 finds out about it.
 
 Most texts have few traits, and what needs another trait is then left out without a look of its own.
 """

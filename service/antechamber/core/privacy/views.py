@@ -151,7 +151,7 @@ def _near_folds(view: View, effort: Effort) -> View:
         return view
     spans = [match.span() for match in islice(_FOLDABLE.finditer(view.text), _MOST_FOLDABLE)]
     if len(spans) == _MOST_FOLDABLE:
-        # So many parts leave little that is far from all of them.
+        # This number of parts leaves little text that is far from all of them.
         return view
     effort.spend(len(spans) >> _FOLDS)
     gaps = _find_gaps(view.text, spans)
