@@ -2,7 +2,7 @@
 
 from typing import Final
 
-MAX_EFFORT: Final = 5_000
+MAX_EFFORT: Final = 6_000
 """Units of one scan, each about 4 microseconds; an ordinary text of 64 KB takes about 700."""
 
 

@@ -144,11 +144,13 @@ class Matcher:
         data = text.data(in_uuids=self.rule.in_uuids)
         offset = _identity if len(data) == len(whole) else _Offsets(data)
         harmless: set[bytes] = set()
+        repeated = 0
         for match in self._all_matches(data, effort, areas):
             start, end = match[self._group]
             value = data[start:end]
             if start < 0 or value in harmless:
-                effort.spend()
+                repeated += 1
+                effort.spend(repeated % _REPEATED == 0)
                 continue
             effort.spend(_MATCHED)
             effort.spend(_CHECKED + (len(value) >> _LENGTH) if self._check is not None else _JUDGED)
@@ -226,6 +228,8 @@ _PASS: Final = 11
 """Binary logarithm of the bytes of a text whose pass by one rule counts as one unit of effort."""
 _MATCHED: Final = 3
 """Units of effort of a match."""
+_REPEATED: Final = 2
+"""Matches with a value that was seen before that count as one unit of effort."""
 _JUDGED: Final = 2
 """Units of effort of a value that was not seen before."""
 _CHECKED: Final = 12
