@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antechamber.core.privacy import Gate, is_uuid
+from antechamber.core.privacy import matcher as matching
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.literals import needs_of
@@ -82,6 +83,7 @@ def test_the_reach_of_a_match_is_bounded_or_unknown(pattern: str, reach: int | N
         ("[0-9]{4}[a-z]{2}|[a-z]{3}", True, None),
         ("[0-9A-Za-z]{64}", True, None),
         ("[a-z]{3,9} [a-z]{3}", False, None),
+        (r"[0-9]{4}[a-z]{2}|\w*", False, None),
         ("", False, None),
         ("(", False, None),
     ],
@@ -176,3 +178,12 @@ def test_an_example_that_does_not_do_what_it_claims_is_named() -> None:
         "order: hit[0]: the rule finds nothing there",
         "order: miss[0]: the rule finds something there",
     ]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "found"), [(0, 3, ((0, 1),)), (1, 3, ((2, 3),)), (1, 2, None), (3, 3, None), (3, 2, None)]
+)
+def test_a_search_stays_within_its_part_of_a_text(start: int, end: int, found: tuple[tuple[int, int]] | None) -> None:
+    """The first match at or behind the start and before the end is returned; an end before the start has none."""
+    spans = matching._search(compile_pattern("a"), b"aba", start, end)
+    assert (None if spans is None else tuple(spans)) == found

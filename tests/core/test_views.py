@@ -178,3 +178,11 @@ def test_decoders_leave_what_they_cannot_read() -> None:
     assert list(find_joints("a b c d e f g h", spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
     cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
     assert [edit.text for edit in find_runs(cut, Effort(), pairs=False)] == ["gr\u00fc\u00dfe und mehr "]
+
+
+@pytest.mark.parametrize("joint", ['"a" + "b" + ', "abcd\n"])
+def test_a_text_of_more_joints_than_a_view_may_have_is_not_checked(joint: str) -> None:
+    """Quotation marks with operators and line breaks within values are counted before they are collected."""
+    assert list(find_joints(joint * 9, spaced=False))
+    with pytest.raises(EffortSpentError):
+        list(find_joints(joint * 20_000, spaced=False))

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 from antechamber.app.http_connection import LimitedConnection
 from antechamber.core.contract import MAX_BODY
 from antechamber.flows.admit import LONG, Admission
-from support import HANG_SECONDS, Service, event
+from support import HANG_SECONDS, Service, event, full
 
 HOST = "127.0.0.1"
 SHORT, FRAMEWORK = "Bearer", "bearer"
@@ -213,6 +213,21 @@ def test_a_connection_ends_after_its_last_response(wire: Wire) -> None:
         assert (status, headers["connection"]) == (201, "close")
         assert connection.recv(1) == b""
     assert wire.taken == [True]
+
+
+def test_a_store_that_cannot_commit_is_answered_alike(wire: Wire) -> None:
+    """Both ways say that nothing was stored and when to try again; afterwards the same request is accepted."""
+    raw, answers = msgspec.json.encode(event("Run the migration before the deploy. " * 200)), []
+    with full(wire.service):
+        for scheme in (SHORT, FRAMEWORK):
+            wire.warm()
+            answers += wire.ask(wire.request(raw, scheme))
+    assert wire.taken == [True, False]
+    first, second = (comparable(answer, {"received_at"}) for answer in answers)
+    assert first == second
+    assert (first[0], answers[0][1]["retry-after"]) == (503, "2")
+    wire.warm()
+    assert wire.ask(wire.request(raw))[0][0] == 201
 
 
 def test_an_unexpected_error_is_answered_by_the_framework(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:

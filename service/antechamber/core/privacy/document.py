@@ -151,11 +151,12 @@ class EventText:
 
 
 def _gather(value: Any, texts: list[str], names: list[str], members: list[str], depth: int) -> None:
-    """Collect every string and number of a value, its names, and the members of free objects as `name: value`."""
+    """Collect every string and number of a value that is no string itself, and its names.
+
+    The members of free objects are collected as `name: value` too.
+    """
     kind = type(value)
-    if kind is str:
-        texts.append(value)
-    elif kind is dict:
+    if kind is dict:
         _gather_members(value, texts, names, members, depth)
     elif kind is int or kind is float:
         texts.append(str(value))
