@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from support import Databases, Service, quick_folder, running, sent_texts, texts
 ENGINES = ["sqlite", "postgres"]
 STARTED = ("test_proofs.py", "test_disk_faults.py")
 """Files whose tests only watch processes that they start."""
+FIRST_CASE = ("test_each_page_of_a_worst_text_is_bounded",)
+"""Long tests whose cases run the same lines, of which the first case is measured."""
 SLOWEST = (
     "test_proofs.py",
     "test_accessibility.py",
@@ -102,12 +105,33 @@ def _is_measured(item: pytest.Item) -> bool:
     """Return whether a test may run lines that no other test runs in this process.
 
     One that repeats a test of SQLite on PostgreSQL runs the same lines outside the store; one of a started process
-    runs them there.
+    runs them there. Of a test with several parameters, each value of each parameter is measured once, and not every
+    combination.
     """
     if "journeys" in item.path.parts or item.path.name in STARTED:
         return False
     call = getattr(item, "callspec", None)
-    return call is None or "postgres" not in call.params.values() or "store" in item.path.parts
+    if call is None:
+        return True
+    repeats, most = "postgres" in call.params.values(), 0 if getattr(item, "originalname", "") in FIRST_CASE else 1
+    if repeats and "store" not in item.path.parts:
+        return False
+    return repeats + sum(_is_later(mark, call.params) for mark in item.iter_markers("parametrize")) <= most
+
+
+def _is_later(mark: pytest.Mark, params: dict[str, Any]) -> bool:
+    """Return whether a case has another value than the first one of a parameter, or of several that change together."""
+    names, values = mark.args[0], mark.args[1]
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+    first = next(iter(values), ())
+    if hasattr(first, "values") and hasattr(first, "marks"):
+        first = first.values
+    elif len(names) == 1:
+        first = (first,)
+    # An engine that a test names counts as that of the fixture.
+    return any(
+        params[name] is not value and params[name] not in ENGINES for name, value in zip(names, first, strict=True)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -132,8 +132,8 @@ def examine(field: Field, minutes: Minutes, most: int = 1 << 40) -> dict[str, An
     field.examine()
     records = list(
         field.rows(
-            "SELECT r.decision_key, p.proposal_id, r.version, r.decision "
-            "FROM review_records AS r JOIN proposals AS p ON p.id = r.proposal"
+            "SELECT r.decision_key, p.proposal_id, r.version, r.decision, r.approvals_required "
+            "FROM review_records AS r JOIN proposals AS p ON p.id = r.proposal ORDER BY r.id"
         )
     )
     approved = Counter(row[0] for row in field.rows("SELECT id FROM proposals WHERE state = 'approved'"))

@@ -139,19 +139,38 @@ class Curator(threading.Thread):
         return "edit", {"reason_code": "unclear", "content": f"Said more clearly, {self._chance.random()}."}
 
 
-def judge(minutes: Minutes, records: Sequence[Any], approved: Counter[str], memories: Counter[str]) -> dict[str, Any]:
-    """Compare the curators' answers with rows of (decision key, proposal id, version, decision).
+def _decided_twice(records: Sequence[Any]) -> set[str]:
+    """Return the proposals with a decision on a version whose review had ended before.
 
-    `approved` counts approved proposals, `memories` counts memories, both by proposal id.
+    The first of two required approvals, which may be the edit that made the version, leaves it open for another
+    decision. A memory ends, and a decision is undone, without a new version.
+    """
+    approvals: Counter[tuple[str, int]] = Counter()
+    ended, twice = set(), set()
+    for _, proposal_id, version, decision, required in records:
+        if decision in _LATER:
+            continue
+        here = (proposal_id, version)
+        if here in ended:
+            twice.add(proposal_id)
+        approvals[here if decision == "approve" else (proposal_id, version + 1)] += decision in {"approve", "edit"}
+        if decision != "approve" or approvals[here] >= required:
+            ended.add(here)
+    return twice
+
+
+def judge(minutes: Minutes, records: Sequence[Any], approved: Counter[str], memories: Counter[str]) -> dict[str, Any]:
+    """Compare the curators' answers with rows of (decision key, proposal id, version, decision, persons required).
+
+    The rows are in the order of the decisions. `approved` counts approved proposals, `memories` counts memories, both
+    by proposal id.
     """
     found = Counter(row[0] for row in records)
-    # A memory ends, and a decision is taken back, without a new version.
-    of_version = Counter((row[1], row[2]) for row in records if row[3] not in _LATER)
     told, sent = minutes.acknowledged(), minutes.decisions
     kept = {row[0]: (row[1], row[2], row[3]) for row in records}
     lost = {key for key, one in told.items() if kept.get(key) != (one.proposal_id, one.version, one.kind)}
     doubled = {key for key, number in found.items() if number > 1 or key not in sent}
-    doubled |= {proposal_id for (proposal_id, _), number in of_version.items() if number > 1}
+    doubled |= _decided_twice(records)
     # A decision refused on its first attempt, because another holds, must not be recorded as well.
     doubled |= {key for key in found if key in sent and sent[key].status in _NOT_MADE and not sent[key].unclear}
     wrong = {one for one in approved.keys() | memories.keys() if approved[one] != 1 or memories[one] != 1}

@@ -1,14 +1,10 @@
 """The conversation in a real browser: keys and buttons, with and without scripts."""
 
 import httpx
-import pytest
 from playwright.sync_api import expect
 
 from journey import EITHER_WAY, Journey
 from support import HANG_SECONDS
-
-with_keys = pytest.mark.parametrize("location", ["postgres"], indirect=True)
-"""The browser's key handling is the same on each engine, so one suffices."""
 
 
 def answer(journey: Journey, submission_id: str, text: str) -> None:
@@ -43,7 +39,6 @@ def test_a_question_goes_to_the_producer_and_its_answer_comes_back(journey: Jour
     assert journey.remembered() == ["Deploy on Fridays."]
 
 
-@with_keys
 def test_keys_ask_and_assign(with_scripts: Journey) -> None:
     """The key of a question leads to the empty note field and sends a written note; another key chooses a person."""
     journey = with_scripts

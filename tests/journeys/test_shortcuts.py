@@ -10,8 +10,8 @@ from playwright.sync_api import Locator, Page, Route, expect
 from journey import Journey
 from support import HANG_SECONDS
 
-pytestmark = pytest.mark.parametrize("location", ["sqlite"], indirect=True)
-"""The browser's key handling is the same on each engine, so one suffices."""
+on_sqlite = pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+"""What the browser's key handling alone decides is the same on each engine, so one suffices."""
 NUMBERS = ("first", "second", "third", "fourth")
 
 
@@ -42,6 +42,7 @@ def opened(page: Page, name: str) -> Page:
     return armed(page)
 
 
+@on_sqlite
 @pytest.mark.parametrize("motion", [True, False], ids=["motion", "no motion"])
 def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey, motion: bool) -> None:  # noqa: FBT001 -- a parameter of the test
     """Open with j and Enter; then one key approves, two reject, one skips, and the next item opens by itself."""
@@ -63,6 +64,7 @@ def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey, motion: bool
     assert with_scripts.remembered() == ["The fourth lesson.", "The first lesson."]
 
 
+@on_sqlite
 def test_keys_are_dead_while_a_person_types(with_scripts: Journey) -> None:
     """In fields, in the list of reasons, with modifiers and on repeat no letter decides."""
     page = opened(queue(with_scripts, 1), "first")
@@ -88,6 +90,7 @@ def test_keys_are_dead_while_a_person_types(with_scripts: Journey) -> None:
     assert with_scripts.remembered() == []
 
 
+@on_sqlite
 def test_an_edit_is_five_keys_and_its_text(with_scripts: Journey) -> None:
     """Focus the text, change it, move to the reasons, press a digit, save the preview; other keys decide nothing."""
     page = opened(queue(with_scripts, 1), "first")
@@ -115,6 +118,7 @@ def test_an_edit_is_five_keys_and_its_text(with_scripts: Journey) -> None:
     assert with_scripts.remembered() == ["Said more clearly."]
 
 
+@on_sqlite
 def test_a_key_pressed_for_the_last_page_does_nothing_on_this_one(with_scripts: Journey) -> None:
     """A held or early key approves one item and not the next, even during the page transition."""
     page = opened(queue(with_scripts, 3, motion=True), "first")
@@ -159,6 +163,7 @@ def test_a_key_that_comes_too_early_is_refused_in_words(with_scripts: Journey) -
     expect(page.get_by_role("status")).to_contain_text("Approved")
 
 
+@on_sqlite
 def test_what_is_pressed_without_a_connection_is_not_lost(with_scripts: Journey) -> None:
     """Without a connection, keys and buttons send nothing, a notice says so, and what was typed stays."""
     page = opened(queue(with_scripts, 1), "first")
@@ -202,6 +207,7 @@ def test_keys_stay_inside_the_filter(with_scripts: Journey) -> None:
     expect(page.locator("p.text").first).to_have_text("Another remark.")
 
 
+@on_sqlite
 def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -> None:
     """After Escape, or without a started rejection, a digit does nothing."""
     page = opened(queue(with_scripts, 1), "first")
@@ -213,6 +219,7 @@ def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -
     expect(page.get_by_text("None yet.")).to_be_visible()
 
 
+@on_sqlite
 def test_help_names_the_keys_and_a_key_can_be_another(with_scripts: Journey) -> None:
     """The question mark shows the keys; each person can change or disable them."""
     page = opened(queue(with_scripts, 2), "first")
@@ -243,6 +250,7 @@ def test_help_names_the_keys_and_a_key_can_be_another(with_scripts: Journey) -> 
     assert with_scripts.remembered() == ["The first lesson."]
 
 
+@on_sqlite
 def test_undo_is_one_key_and_the_heading_has_the_focus(with_scripts: Journey) -> None:
     """After each decision the next heading has the focus, and z undoes the decision from any page."""
     page = queue(with_scripts, 3)
@@ -270,6 +278,7 @@ def test_undo_is_one_key_and_the_heading_has_the_focus(with_scripts: Journey) ->
     assert with_scripts.remembered() == []
 
 
+@on_sqlite
 def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
     """M marks the choices beside similar memories; odd digits supersede, even ones merge."""
     page = queue(with_scripts, 3)
@@ -288,6 +297,7 @@ def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
     assert with_scripts.remembered() == ["The first lesson."]
 
 
+@on_sqlite
 @pytest.mark.timeout(240)
 def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
     """A hundred approvals, rejections and undos by keyboard are each announced, with the focus on the heading."""
@@ -340,6 +350,7 @@ def hammer(page: Page, fields: list[Locator], rounds: int, chance: random.Random
         page.keyboard.type("".join(chance.choices("ars19zfmbgejk", k=6)))
 
 
+@on_sqlite
 def test_ten_thousand_keystrokes_in_text_fields_decide_nothing(with_scripts: Journey) -> None:
     """Text typed into any field of the desk stays text."""
     journey, chance = with_scripts, random.Random(7)  # noqa: S311 -- no secret
