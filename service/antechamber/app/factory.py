@@ -74,8 +74,8 @@ WORKERS: Final = 32
 """Threads for decisions and periodic work; the same number on any machine, as most of them wait for the store."""
 POLICY_EVERY: Final = 1.0
 """Seconds between two checks of the policy files."""
-PREPARE_EVERY: Final = 5.0
-"""Seconds after which the scan of the desk is built, so that the start is not slower."""
+PREPARE_EVERY: Final = 0.25
+"""Seconds between two portions of the scan of the desk, which is built after the start."""
 PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0

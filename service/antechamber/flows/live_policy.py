@@ -1,7 +1,8 @@
 """Reload an edited policy as a whole; an invalid edit leaves the old policy in force and sets an alarm."""
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,9 @@ from antechamber.core.privacy import Gate
 from antechamber.detector_files import list_files
 from antechamber.policy_files import read_policy
 
+PORTION: Final = 0.025
+"""Seconds of one portion of the scan of the desk."""
+_COMPLETE: Final = object()
 _log: Final = logging.getLogger(__name__)
 
 
@@ -62,6 +66,7 @@ class PolicyReloader:
         self._record: Callable[[ActivePolicy], None] = lambda _: None
         self._unrecorded = False
         self._prepared: Gate | None = None
+        self._steps: Iterator[None] = iter(())
         self.alarm: str | None = None
         """Why the current files are not in force; None while they are."""
 
@@ -91,12 +96,20 @@ class PolicyReloader:
         else:
             self._unrecorded = False
 
-    def prepare_desk(self) -> None:
-        """Build the scan of the desk, which takes longer than a page should, once for each policy in force."""
+    def prepare_desk(self) -> bool:
+        """Continue to build the scan of the desk for the policy in force; return whether it is complete.
+
+        It takes seconds of processor time, longer than a page should and than submissions can wait for the GIL, so one
+        call takes only about `PORTION`.
+        """
         gate = self.current.gate
         if self._prepared is not gate:
-            gate.prepare_all()
-            self._prepared = gate
+            self._prepared, self._steps = gate, gate.prepare()
+        until = time.monotonic() + PORTION
+        while time.monotonic() < until:
+            if next(self._steps, _COMPLETE) is _COMPLETE:
+                return True
+        return False
 
     def _fingerprint(self) -> bytes:
         hasher = blake3()

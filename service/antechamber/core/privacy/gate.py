@@ -71,10 +71,12 @@ class Gate:
         Search(self._engine, self._any_refusing).warm_up()
         self.tokens = TokenSearch(self._engine)
 
-    def prepare_all(self) -> None:
-        """Build the automata of all rules that are in force anywhere, which the desk's first scan would build."""
+    def prepare(self) -> Iterator[None]:
+        """Build in steps the automata of all rules in force anywhere, which the desk's first scan would build at once."""
         for wanted in {level.wanted for level in self._levels.values()}:
+            yield from self._engine.build_prefilter(wanted)
             self._search(wanted).warm_up()
+            yield
 
     def scan(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
         """Find everything in `values`, a JSON value per pointer, by the rules that are in force in a scope.

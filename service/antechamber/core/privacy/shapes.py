@@ -65,7 +65,8 @@ def shapes_needed(pattern: str, *, bounded: bool) -> Words | None:
     found: set[str] = set()
     for row in rows:
         words = _shapes_of([_BLANK, *row, _BLANK] if bounded else [_begin(row[0]), *row[1:]]) if len(row) else None
-        if words is None:
+        # More shapes are less rare, so the other alternatives cannot change that.
+        if words is None or _rarity_of(words) < _RARE:
             return None
         found |= words
     return frozenset(found) if _rarity_of(frozenset(found)) >= _RARE else None
