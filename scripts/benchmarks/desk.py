@@ -18,6 +18,7 @@ from statistics import median, quantiles
 from typing import Any, Final
 
 import httpx
+import psutil
 import psycopg
 
 from antechamber.app import open_store
@@ -25,7 +26,7 @@ from antechamber.core.outgoing import hash_event
 from antechamber.flows.daily_counts import DailyCounts
 from antechamber.settings import DATABASE, Location
 from benchmarks.rounds import Tell
-from lib.processes import PRODUCER, SCOPE, Application, end, free_port, postgres, workplace
+from lib.processes import PRODUCER, SCOPE, Application, end, free_port, postgres, settle, workplace
 
 ROWS: Final = 1_000_000
 QUICK: Final = 20_000
@@ -103,6 +104,7 @@ def _measured(folder: Path, database_url: str | None, number: int, tell: Tell) -
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as browser:
             browser.post("/login", data={"link": link.rpartition("=")[2]})
+            settle([psutil.Process(process.pid)])
             return [_asked(browser, engine, name, path) for name, path in _pages(browser, number).items()]
     finally:
         end(process)

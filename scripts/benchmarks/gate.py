@@ -26,7 +26,7 @@ from antechamber.resources import folder
 from benchmarks.load import PATH, body
 from benchmarks.rounds import Rounds, Running, Tell, carry_out
 from benchmarks.sides import WITHOUT_GATE, on_sqlite
-from lib.processes import workplace
+from lib.processes import settle, workplace
 
 SIZES: Final = (600, 4_000, 64_000)
 _TEXT: Final = (
@@ -91,6 +91,7 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
 def _measure_health(folder: Path, units: Sequence[str], rounds: int, *, as_json: bool) -> None:
     """Print how long /healthz takes at rest and while expensive texts arrive at once."""
     with on_sqlite().start(folder) as running, ThreadPoolExecutor(_AT_ONCE) as senders:
+        settle(running.processes)
         rest: list[float] = []
         _health(running, lambda: len(rest) < _RESTING, rest)
         busy: list[float] = []

@@ -27,7 +27,7 @@ from antechamber.core.ids import uuid7
 from antechamber.store.hashes import with_bytes
 from benchmarks.load import body, load, loader, write_bodies
 from benchmarks.rounds import FLIGHTS, Tell, at_rest
-from lib.processes import Application, end, free_port, workplace
+from lib.processes import Application, end, free_port, settle, workplace
 
 ROWS: Final = (10_000, 1_000_000)
 QUICK: Final = (10_000, 50_000)
@@ -106,6 +106,7 @@ class Grown:
         try:
             warm = write_bodies(self._folder, f"{name}-warm", _MAX_A_SECOND, make)
             load(warm, [port], self._application.token, FLIGHTS[0], 1.0)
+            settle([psutil.Process(process.pid)])
             for flight in flights:
                 bodies = write_bodies(self._folder, f"{name}-{flight}", int(_MAX_A_SECOND * seconds), make)
                 before = at_rest(self._stored)

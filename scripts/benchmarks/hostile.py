@@ -18,12 +18,13 @@ from statistics import quantiles
 from typing import Any, Final, NamedTuple
 
 import httpx
+import psutil
 
 from antechamber import app
 from antechamber.core.outgoing import hash_event
 from antechamber.settings import Location
 from benchmarks.rounds import Tell
-from lib.processes import PRODUCER, SCOPE, free_port, workplace
+from lib.processes import PRODUCER, SCOPE, free_port, settle, workplace
 
 _HOSTILE: Final = "worker:hostile"
 _POLICY: Final = f"""[[producer]]
@@ -163,6 +164,7 @@ def _service(folder: Path) -> Iterator[tuple[str, list[str]]]:
     try:
         assert process.stdout is not None  # noqa: S101 -- it is a pipe
         process.stdout.readline()
+        settle([psutil.Process(process.pid)])
         yield f"http://127.0.0.1:{port}", tokens
     finally:
         process.terminate()

@@ -1,8 +1,8 @@
 """Rounds of a benchmark: several sides with the same loads, interleaved; medians and spread as ratios to one side.
 
 Each side is started for each round and stopped after it, in reversed order every second round, with a warm-up of a
-second. Rates count acknowledged submissions. Rows are counted afterwards, and a side whose rows differ from its
-acknowledgments fails the run.
+second, after which it comes to rest. Rates count acknowledged submissions. Rows are counted afterwards, and a side
+whose rows differ from its acknowledgments fails the run.
 """
 
 import json
@@ -19,7 +19,7 @@ import msgspec
 import psutil
 
 from benchmarks.load import PATH, Load, load, loader, reshape, write_bodies
-from lib.processes import cpu_of
+from lib.processes import cpu_of, settle
 
 FLIGHTS: Final = (32, 128)
 _MAX_A_SECOND: Final = 24_000
@@ -104,6 +104,7 @@ class Rounds:
                 load(
                     self._of(side, self._warm), running.ports, running.token, FLIGHTS[0], _WARM_SECONDS, path=side.path
                 )
+                settle(running.processes)
                 return [self._measure(side, number, flight, running) for flight in FLIGHTS]
         except Exception as error:  # noqa: BLE001 -- the error of a peer is reported, and the rest continues
             self.failed[side.name] = str(error)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -62,6 +62,18 @@ def cpu_of(processes: Iterable[psutil.Process]) -> float:
             times = process.cpu_times()
             total += times.user + times.system
     return total
+
+
+def settle(processes: Sequence[psutil.Process]) -> None:
+    """Wait until processes have used little CPU time for two seconds, half a minute at most.
+
+    The service builds the scan of its desk in the first seconds after its start.
+    """
+    calm, deadline = 0, time.monotonic() + 30
+    while calm < 2 and time.monotonic() < deadline:  # noqa: PLR2004 -- seconds
+        before = cpu_of(processes)
+        time.sleep(1)
+        calm = calm + 1 if cpu_of(processes) - before < 0.03 else 0  # noqa: PLR2004 -- of a core
 
 
 class Postgres:

@@ -92,7 +92,7 @@ PUBLISH_EVERY: Final = 5.0
 """Seconds between two snapshots of the metrics for the other processes of this host."""
 ServeMcp = Callable[[Callable[[Any], Serving]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
 """Serves the MCP tools of the submitter that each request gets."""
-PeriodicWork = tuple[str, Callable[[], None], float]
+PeriodicWork = tuple[str, Callable[[], object], float]
 """Name of periodic work, its function, and the seconds between two runs."""
 
 

@@ -72,7 +72,7 @@ class Gate:
         self.tokens = TokenSearch(self._engine)
 
     def prepare(self) -> Iterator[None]:
-        """Build in steps the automata of all rules in force anywhere, which the desk's first scan would build at once."""
+        """Build in steps the automata of all rules in force anywhere, which the first scan of the desk needs."""
         for wanted in {level.wanted for level in self._levels.values()}:
             yield from self._engine.build_prefilter(wanted)
             self._search(wanted).warm_up()
