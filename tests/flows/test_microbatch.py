@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from antechamber.flows.microbatch import MicroBatcher
+from antechamber.flows.microbatch import MAX_HELD, MicroBatcher
 
 
 class Desk:
@@ -32,7 +32,7 @@ async def settled() -> None:
 
 
 def test_what_arrives_in_one_turn_is_one_call() -> None:
-    """Three items at once form one list and a later one another; each caller gets its own double."""
+    """Three items at once form one list, and what comes meanwhile the next; each caller gets its own double."""
 
     async def work() -> None:
         desk = Desk()
@@ -41,10 +41,34 @@ def test_what_arrives_in_one_turn_is_one_call() -> None:
         await settled()
         tasks.append(asyncio.create_task(together.submit(4)))
         await settled()
+        assert desk.taken == [[1, 2, 3]]
+        desk.futures[0].set_result([2, 4, 6])
+        await settled()
         assert desk.taken == [[1, 2, 3], [4]]
-        for future, numbers in zip(desk.futures, desk.taken, strict=True):
-            future.set_result([2 * number for number in numbers])
+        desk.futures[1].set_result([8])
         assert await asyncio.gather(*tasks) == [2, 4, 6, 8]
+
+    asyncio.run(work())
+
+
+def test_many_items_do_not_wait_for_an_earlier_batch() -> None:
+    """A full batch is handed over at once, so that few items wait outside the bounded queue of the consumer."""
+
+    async def work() -> None:
+        desk = Desk()
+        together = MicroBatcher(desk.take)
+        tasks = [asyncio.create_task(together.submit(1000))]
+        await settled()
+        tasks += [asyncio.create_task(together.submit(1001 + number)) for number in range(MAX_HELD + 1)]
+        await settled()
+        assert [len(numbers) for numbers in desk.taken] == [1, MAX_HELD]
+        desk.futures[1].set_result(desk.taken[1])
+        await settled()
+        assert len(desk.taken) == 2
+        desk.futures[0].set_result(desk.taken[0])
+        await settled()
+        desk.futures[2].set_result(desk.taken[2])
+        assert await asyncio.gather(*tasks) == list(range(1000, 1002 + MAX_HELD))
 
     asyncio.run(work())
 

@@ -1,15 +1,18 @@
 """Micro-batches: items that arrive within one iteration of the event loop are handled together."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 
 
+MAX_HELD: Final = 128
+"""Items that wait for an earlier batch; this many are handed over beside it."""
 Deliver = Callable[[Result | BaseException], None]
 """Gets the result of an item in the event loop, or the error that kept it from having one."""
 
@@ -23,6 +26,8 @@ class MicroBatcher(Generic[Input, Result]):
     def __init__(self, handle: Callable[[list[Input]], Future[list[Result]]]) -> None:
         self._handle = handle
         self._arrived: dict[asyncio.AbstractEventLoop, list[tuple[Input, Deliver[Result]]]] = {}
+        self._on_their_way: Counter[asyncio.AbstractEventLoop] = Counter()
+        """Batches without a result, by event loop."""
 
     async def submit(self, item: Input) -> Result:
         """Return an item's result.
@@ -38,11 +43,17 @@ class MicroBatcher(Generic[Input, Result]):
         loop = asyncio.get_running_loop()
         arrived = self._arrived.setdefault(loop, [])
         arrived.append((item, deliver))
-        if len(arrived) == 1:
+        # While a batch is on its way, the next one waits for it, so that it can be handled in this thread again.
+        if self._on_their_way[loop]:
+            if len(arrived) == MAX_HELD:
+                self._hand_over(loop)
+        elif len(arrived) == 1:
             loop.call_soon(self._hand_over, loop)
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        arrived = self._arrived.pop(loop)
+        arrived = self._arrived.pop(loop, None)
+        if arrived is None:
+            return
         waiters = [deliver for _, deliver in arrived]
         try:
             done = self._handle([item for item, _ in arrived])
@@ -52,7 +63,16 @@ class MicroBatcher(Generic[Input, Result]):
         if done.done():
             _pass_on(loop, waiters, done)
         else:
-            done.add_done_callback(lambda done: loop.call_soon_threadsafe(_pass_on, loop, waiters, done))
+            self._on_their_way[loop] += 1
+            done.add_done_callback(lambda done: loop.call_soon_threadsafe(self._take_back, loop, waiters, done))
+
+    def _take_back(
+        self, loop: asyncio.AbstractEventLoop, waiters: Sequence[Deliver[Result]], done: Future[list[Result]]
+    ) -> None:
+        self._on_their_way[loop] -= 1
+        if not self._on_their_way[loop]:
+            loop.call_soon(self._hand_over, loop)
+        _pass_on(loop, waiters, done)
 
 
 def _pass_on(loop: asyncio.AbstractEventLoop, waiters: Sequence[Deliver[Result]], done: Future[list[Result]]) -> None:

@@ -35,8 +35,10 @@ MAX_TRIES: Final = 5
 """How often a transaction that the engine rolled back is run before its callers get an error."""
 MAX_HERE: Final = 128
 """Maximum number of items of a transaction in the caller's thread, which does nothing else meanwhile."""
-MAX_HERE_SECONDS: Final = 0.002
+MAX_HERE_SECONDS: Final = 0.005
 """Longest mean of recent commits with which the next one runs in the caller's thread: a fast disk takes a tenth."""
+SLOW_PAUSE: Final = 1.0
+"""Seconds in which the thread runs all transactions after commits in callers' threads took longer."""
 MAX_HERE_IN_A_ROW: Final = 1_000
 """Items after which the thread runs a transaction, in which the engine may also tidy up its files."""
 
@@ -114,7 +116,11 @@ class GroupCommit:
         """Held by the thread that is the writer."""
         self._in_a_row = 0
         self._commit_seconds = 0.0
-        """Mean of the recent commits, later ones weighted more."""
+        """Mean of the recent commits in callers' threads, later ones weighted more.
+
+        A commit in the writer's thread also waits for the GIL afterwards, so it does not tell how fast the disk is.
+        """
+        self._slow_until = 0.0
         self.meters: Final = Meters(metrics.GROUP_SIZE, metrics.TRANSACTION_SECONDS, metrics.COMMIT_SECONDS)
         self._pause: float | None = None
         """Seconds to wait for work before the writer tries an empty transaction; None while transactions succeed."""
@@ -146,7 +152,7 @@ class GroupCommit:
 
     def _run_here(self, job: _Job) -> bool:
         """Run a job in this thread; return False if it has to wait for the writer's thread."""
-        if self._pause is not None or job.number > MAX_HERE or self._commit_seconds > MAX_HERE_SECONDS:
+        if self._pause is not None or job.number > MAX_HERE or perf_counter() < self._slow_until:
             return False
         if self._in_a_row >= MAX_HERE_IN_A_ROW or not self._writing.acquire(blocking=False):
             return False
@@ -283,7 +289,10 @@ class GroupCommit:
             self._failed(raised)
             return UnavailableError(_CANNOT)
         ended = perf_counter()
-        self._commit_seconds += (ended - worked - self._commit_seconds) / 8
+        if here:
+            self._commit_seconds += (ended - worked - self._commit_seconds) / 8
+            if self._commit_seconds > MAX_HERE_SECONDS:
+                self._commit_seconds, self._slow_until = 0.0, ended + SLOW_PAUSE
         self.meters.observe(metrics.COMMIT_SECONDS, ended - worked)
         self.meters.observe(metrics.TRANSACTION_SECONDS, ended - began)
         items = sum(job.number for job in jobs)
