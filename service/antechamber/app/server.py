@@ -42,9 +42,9 @@ def serve(settings: Settings, ready: Callable[[], str]) -> None:
         app = create_app(settings, policies)
         # Half of the open files are reserved for other uses than connections.
         app.state.connections.max_connections = min(MAX_CONNECTIONS, _allow_files(2 * MAX_CONNECTIONS) // 2)
-        # Objects that exist now are permanent. Reference counting frees most objects of requests; pages of the desk
-        # leave cycles, which a collection of all generations finds: over the objects since the start it takes
-        # milliseconds, and without it some 30 MiB of them wait after an hour.
+        # Objects that exist now are permanent. Reference counting frees most objects of requests, but pages of the desk
+        # leave cycles. With high thresholds those that reach the oldest generation are never collected, and memory
+        # grows by 30 MiB an hour; without the permanent objects a collection of all generations takes milliseconds.
         gc.collect()
         gc.freeze()
         gc.set_threshold(25_000, 1, 1)

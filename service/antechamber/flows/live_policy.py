@@ -20,7 +20,7 @@ from antechamber.detector_files import list_files
 from antechamber.policy_files import read_policy
 
 PORTION: Final = 0.025
-"""Seconds of one portion of the scan of the desk."""
+"""Seconds after which a call of `prepare_desk` begins no further step."""
 _COMPLETE: Final = object()
 _log: Final = logging.getLogger(__name__)
 
@@ -65,7 +65,8 @@ class PolicyReloader:
         self.current = _activate(policy)
         self._record: Callable[[ActivePolicy], None] = lambda _: None
         self._unrecorded = False
-        self._prepared: Gate | None = None
+        self._preparing: Gate | None = None
+        """The gate whose scan of the desk is being built, or is complete."""
         self._steps: Iterator[None] = iter(())
         self.alarm: str | None = None
         """Why the current files are not in force; None while they are."""
@@ -99,12 +100,12 @@ class PolicyReloader:
     def prepare_desk(self) -> bool:
         """Continue to build the scan of the desk for the policy in force; return whether it is complete.
 
-        It takes seconds of processor time, longer than a page should and than submissions can wait for the GIL, so one
-        call takes only about `PORTION`.
+        The whole takes seconds of processor time, in which the thread holds the GIL and submissions wait. One call
+        therefore ends with the first step after `PORTION` seconds.
         """
         gate = self.current.gate
-        if self._prepared is not gate:
-            self._prepared, self._steps = gate, gate.prepare()
+        if self._preparing is not gate:
+            self._preparing, self._steps = gate, gate.prepare()
         until = time.monotonic() + PORTION
         while time.monotonic() < until:
             if next(self._steps, _COMPLETE) is _COMPLETE:

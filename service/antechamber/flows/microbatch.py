@@ -1,4 +1,7 @@
-"""Micro-batches: items that arrive within one iteration of the event loop are handled together."""
+"""Micro-batches: items that arrive in one iteration of the event loop, or during an earlier batch, are one batch.
+
+Each event loop has batches of its own.
+"""
 
 import asyncio
 from collections import Counter
@@ -12,7 +15,7 @@ Result = TypeVar("Result")
 
 
 MAX_HELD: Final = 128
-"""Items that wait for an earlier batch; this many are handed over beside it."""
+"""Maximum number of items that wait for the result of an earlier batch; at this number they are handed over."""
 Deliver = Callable[[Result | BaseException], None]
 """Gets the result of an item in the event loop, or the error that kept it from having one."""
 
@@ -27,7 +30,7 @@ class MicroBatcher(Generic[Input, Result]):
         self._handle = handle
         self._arrived: dict[asyncio.AbstractEventLoop, list[tuple[Input, Deliver[Result]]]] = {}
         self._on_their_way: Counter[asyncio.AbstractEventLoop] = Counter()
-        """Batches without a result, by event loop."""
+        """Number of batches that have no result yet, by event loop."""
 
     async def submit(self, item: Input) -> Result:
         """Return an item's result.
@@ -43,7 +46,7 @@ class MicroBatcher(Generic[Input, Result]):
         loop = asyncio.get_running_loop()
         arrived = self._arrived.setdefault(loop, [])
         arrived.append((item, deliver))
-        # While a batch is on its way, the next one waits for it, so that it can be handled in this thread again.
+        # After the result of the earlier batch, `handle` may again do its work in this thread.
         if self._on_their_way[loop]:
             if len(arrived) == MAX_HELD:
                 self._hand_over(loop)
@@ -51,8 +54,8 @@ class MicroBatcher(Generic[Input, Result]):
             loop.call_soon(self._hand_over, loop)
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        arrived = self._arrived.pop(loop, None)
-        if arrived is None:
+        arrived = self._arrived.pop(loop, [])
+        if not arrived:
             return
         waiters = [deliver for _, deliver in arrived]
         try:
@@ -71,6 +74,7 @@ class MicroBatcher(Generic[Input, Result]):
     ) -> None:
         self._on_their_way[loop] -= 1
         if not self._on_their_way[loop]:
+            del self._on_their_way[loop]
             loop.call_soon(self._hand_over, loop)
         _pass_on(loop, waiters, done)
 

@@ -36,9 +36,9 @@ MAX_TRIES: Final = 5
 MAX_HERE: Final = 128
 """Maximum number of items of a transaction in the caller's thread, which does nothing else meanwhile."""
 MAX_HERE_SECONDS: Final = 0.005
-"""Longest mean of recent commits with which the next one runs in the caller's thread: a fast disk takes a tenth."""
+"""Longest mean of recent commits with which the next one runs in the caller's thread: a fast disk takes a twentieth."""
 SLOW_PAUSE: Final = 1.0
-"""Seconds in which the thread runs all transactions after commits in callers' threads took longer."""
+"""Seconds in which the writer's thread runs all transactions, after commits in callers' threads took longer."""
 MAX_HERE_IN_A_ROW: Final = 1_000
 """Items after which the thread runs a transaction, in which the engine may also tidy up its files."""
 
@@ -118,9 +118,10 @@ class GroupCommit:
         self._commit_seconds = 0.0
         """Mean of the recent commits in callers' threads, later ones weighted more.
 
-        A commit in the writer's thread also waits for the GIL afterwards, so it does not tell how fast the disk is.
+        A commit in the writer's thread also waits for the GIL afterwards, so it does not show how fast the disk is.
         """
         self._slow_until = 0.0
+        """Until when the thread runs all transactions, in the seconds of `perf_counter`."""
         self.meters: Final = Meters(metrics.GROUP_SIZE, metrics.TRANSACTION_SECONDS, metrics.COMMIT_SECONDS)
         self._pause: float | None = None
         """Seconds to wait for work before the writer tries an empty transaction; None while transactions succeed."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.matcher import Matcher
-from antechamber.core.privacy.prefilter import Prefilter
+from antechamber.core.privacy.prefilter import Prefilter, read_rule
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.splits import join_texts
 from antechamber.core.privacy.texts import Text
@@ -58,12 +58,11 @@ class Engine:
         return found
 
     def build_prefilter(self, wanted: frozenset[int]) -> Iterator[None]:
-        """Build the prefilter of some rules in steps, mostly below 20 milliseconds; the caller may pause after each."""
+        """Build the prefilter of some rules in steps, most of them below 20 ms; the caller may pause after each."""
         if wanted in self._prefilters:
             return
         for index in sorted(wanted):
-            # What every match of its patterns contains is then cached.
-            Prefilter({index: self.rules[index]})
+            read_rule(self.rules[index])
             yield
         self.prefilter(wanted)
         yield

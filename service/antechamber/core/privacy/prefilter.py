@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.literals import Needs, fold_text, needs_of
+from antechamber.core.privacy.literals import Needs, Words, fold_text, needs_of
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.shapes import shapes_needed, shapes_of, traits_of
@@ -146,13 +146,8 @@ class Prefilter:
 
     def _add(self, index: int, rule: Rule) -> None:
         """Note what a rule demands, and the literals of which a text must have one."""
-        needs = _needs_of_pattern(rule)
-        if rule.prefilter is not None:
-            # Its author knows which words are rare; they may be anywhere in the text.
-            needs = _combine(needs_of(rule.prefilter)._replace(reach=None), needs)
-        if rule.trigger is not None:
-            needs = _combine(needs, needs_of(rule.trigger))
-        needed = rule.context if rule.without_context == "off" else ()
+        needs = _needs_of_rule(rule)
+        needed = _context_of(rule)
         # Beyond ASCII, the automaton knows only the forms that it is given.
         forms = {form for word in needed for form in (word, word.upper(), word.title())}
         words = frozenset(self._place(fold_text(form)) for form in sorted(forms))
@@ -183,7 +178,7 @@ class Prefilter:
 
     def _add_shapes(self, index: int, rule: Rule) -> None:
         """Note the shapes of which a text must have one for a rule without literals."""
-        shapes = shapes_needed(pattern_of(rule), bounded=rule.bounds == "token")
+        shapes = _shapes_of_rule(rule)
         for shape in shapes or ():
             self._shaped[shape] = self._shaped.get(shape, 0) | 1 << index
         if shapes is None:
@@ -263,6 +258,31 @@ class Prefilter:
             areas = _find_areas(data, spots, reach) if len(spots) <= _MOST_PLACES else None
             candidates.append(RuleCandidate(rule, areas))
         return candidates
+
+
+def read_rule(rule: Rule) -> None:
+    """Read the patterns of a rule, which takes most of the time of building a prefilter; the result is cached."""
+    if _needs_of_rule(rule).literals is None and not _context_of(rule):
+        _shapes_of_rule(rule)
+
+
+def _context_of(rule: Rule) -> tuple[str, ...]:
+    """Return the context words of which a text must have one."""
+    return rule.context if rule.without_context == "off" else ()
+
+
+def _needs_of_rule(rule: Rule) -> Needs:
+    """Return the needs of all patterns of a rule together."""
+    needs = _needs_of_pattern(rule)
+    if rule.prefilter is not None:
+        # Its author knows which words are rare; they may be anywhere in the text.
+        needs = _combine(needs_of(rule.prefilter)._replace(reach=None), needs)
+    return needs if rule.trigger is None else _combine(needs, needs_of(rule.trigger))
+
+
+def _shapes_of_rule(rule: Rule) -> Words | None:
+    """Return the shapes of which every text with a match has one."""
+    return shapes_needed(pattern_of(rule), bounded=rule.bounds == "token")
 
 
 def _needs_of_pattern(rule: Rule) -> Needs:
