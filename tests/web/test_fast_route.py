@@ -17,7 +17,9 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from antechamber.app.http_connection import LimitedConnection
+from antechamber.core.access.secret_format import mint
 from antechamber.core.contract import MAX_BODY
+from antechamber.core.errors import UnavailableError
 from antechamber.flows.admit import LONG, Admission
 from support import HANG_SECONDS, Service, event, full
 
@@ -287,7 +289,79 @@ def test_a_busy_producer_stays_on_the_short_cut(wire: Wire) -> None:
     raw = msgspec.json.encode(event())
     for _ in range(20):
         clock[0] += 300_000
+        assert wire.service.state.access.token_check.remembered_bearer(wire.token) is not None
         wire.ask(wire.request(raw))
         # The renewal runs in a thread.
         wire.ask(f"GET /readyz HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
     assert re.fullmatch("T+", "".join("T" if one else "F" for one in wire.taken[::2]))
+
+
+@contextlib.contextmanager
+def counted_look_ups(wire: Wire) -> Iterator[list[str]]:
+    """Note each look-up of a token."""
+    check, made = wire.service.state.access.token_check, list[str]()
+    look_up: Callable[..., Any] = check.look_up
+
+    def noted(secret: str) -> Any:
+        made.append(secret)
+        return look_up(secret)
+
+    check.look_up = noted
+    yield made
+    del check.look_up
+
+
+def test_requests_that_arrive_together_share_one_look_up(wire: Wire) -> None:
+    """After a pause the requests of many connections wait for one look-up of their token, and take the short cut."""
+    with contextlib.ExitStack() as stack, counted_look_ups(wire) as made:
+        connections = [stack.enter_context(wire.connect()) for _ in range(60)]
+        for number, connection in enumerate(connections):
+            connection.sendall(wire.request(msgspec.json.encode(event(f"Event {number}.")))[:-1])
+        for connection in connections:
+            connection.sendall(b"}")
+        answers = [read_responses(connection, 1)[0] for connection in connections]
+    assert {status for status, _, _ in answers} == {201}
+    assert len({msgspec.json.decode(body)["submission_id"] for _, _, body in answers}) == 60
+    assert wire.taken == [True] * 60
+    assert made == [wire.token] * len(made)
+    # The token may be looked up again before it expires.
+    assert 1 <= len(made) <= 5
+
+
+def test_a_token_that_is_not_known_is_refused_by_the_framework(wire: Wire) -> None:
+    """Its form is right, so it is looked up; the refusal is remembered for a second, as that of any token."""
+    raw, unknown = msgspec.json.encode(event()), mint("producer", bytes(24))
+    with counted_look_ups(wire) as made:
+        answers = [
+            wire.ask(wire.request(raw, scheme, authorization=f"{scheme} {unknown}"))[0]
+            for scheme in (SHORT, SHORT, FRAMEWORK)
+        ]
+    first, *others = (comparable(answer, {"received_at"}) for answer in answers)
+    assert first[0] == 401
+    assert others == [first, first]
+    assert wire.taken == [True, False, False]
+    assert made == [unknown]
+
+
+@pytest.mark.parametrize("error", [UnavailableError("the keys are not known yet"), KeyError("broken")], ids=str)
+def test_a_look_up_that_fails_is_reported_by_the_framework(
+    wire: Wire, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both ways answer alike, and the next request with the token is taken again."""
+
+    def fail(_: str) -> None:
+        raise error
+
+    check = wire.service.state.access.token_check
+    raw, token = msgspec.json.encode(event()), "e30.e30.e30"
+    check.accept(fail)
+    answers = [
+        wire.ask(wire.request(raw, scheme, authorization=f"{scheme} {token}"))[0] for scheme in (SHORT, FRAMEWORK)
+    ]
+    first, second = (comparable(answer, {"received_at"}) for answer in answers)
+    assert first == second
+    assert first[0] == (503 if isinstance(error, UnavailableError) else 500)
+    assert caplog.text.count("Traceback") == (0 if isinstance(error, UnavailableError) else 2)
+    check.accept(lambda _: check.bearer(wire.token))
+    assert wire.ask(wire.request(raw, authorization=f"Bearer {token}"))[0][0] == 201
+    assert wire.taken == [True, False, True]

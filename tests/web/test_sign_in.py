@@ -1,5 +1,7 @@
 """Sign-in and sign-out, sessions, cookies and the protection against forged requests."""
 
+import functools
+import gc
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +112,16 @@ def test_each_role_has_its_own_start_page(service: Service, role: str, home: str
     desk = service.sign_in(f"{role}-1", role)
     assert desk.browser.get("/", follow_redirects=False).headers["location"] == home
     assert desk.browser.get("/").status_code == 200
+
+
+def test_no_form_stays_in_memory(service: Service) -> None:
+    """The framework's own parser would remember 1,024 forms, with the passwords in them."""
+    _with_password(service)
+    assert _sign_in(service).status_code == 303
+    caches = [found for found in gc.get_objects() if isinstance(found, functools._lru_cache_wrapper)]
+    kept = repr([part for cache in caches for part in gc.get_referents(cache) if isinstance(part, dict)])
+    assert "(b'',)" in kept
+    assert PASSWORD.replace(" ", "+") not in kept
 
 
 def test_wrong_password_and_unknown_name_look_the_same(service: Service) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from blake3 import blake3
 from msgspec import Meta, Struct, field, json, to_builtins
+from msgspec.structs import replace
 
 from antechamber.core.access.callers import AccountRole
 from antechamber.core.access.providers import Provider
@@ -239,9 +240,13 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
 
     def record(self) -> bytes:
         """Return the policy's canonical form, with a digest in the place of the detectors, because they are long."""
-        members = to_builtins(self)
-        members["detectors"] = "blake3:" + blake3(json.encode(self.detectors, order="sorted")).hexdigest()
+        members = to_builtins(replace(self, detectors=()))
+        members["detectors"] = self._detectors_digest
         return canonical(members)
+
+    @cached_property
+    def _detectors_digest(self) -> str:
+        return "blake3:" + blake3(json.encode(self.detectors, order="sorted")).hexdigest()
 
     def digest(self) -> str:
         """Return the BLAKE3-256 of the policy's canonical form; comments and the order of files do not affect it."""

@@ -91,7 +91,8 @@ class Conversation:
             # A claim would keep it from the person whom it is left to.
             tx.queue.release(proposal_id, account.person)
         else:
-            check_curators_note(text, policy.gate, proposal.submission_scope)
+            scope = proposal.submission_scope
+            check_curators_note(text, lambda note: bool(policy.gate.find_private({"/text": note}, scope)))
             persons = [one for one in find_mentions(text, _names(tx)) if one != account.person]
         tx.notes.add(
             NoteWrite(

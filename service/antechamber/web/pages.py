@@ -5,10 +5,11 @@ import secrets
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from litestar import Request
 from litestar.datastructures import UploadFile
+from litestar.enums import RequestEncodingType
 from litestar.exceptions import ClientException, InternalServerException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.response import Template
@@ -96,8 +97,11 @@ async def _read_items(request: AnyRequest) -> list[tuple[str, Any]]:
     try:
         max_size = request.route_handler.resolve_request_max_body_size() or MAX_FORM
         body = await read_body(request.scope, request.receive, max_size)
-        form = await Request[Any, Any, Any](request.scope, replay_body(body, request.receive)).form()
-        return list(form.multi_items())
+        replayed = Request[Any, Any, Any](request.scope, replay_body(body, request.receive))
+        if replayed.content_type[0] == RequestEncodingType.URL_ENCODED:
+            # The framework's parser keeps the last 1,024 forms, each up to MAX_FORM bytes, with passwords and texts.
+            return list(parse_qsl(body.decode("latin-1"), keep_blank_values=True))
+        return list((await replayed.form()).multi_items())
     except (RequestRefusedError, ValueError, LookupError, InternalServerException) as error:
         if isinstance(error, RequestRefusedError) and error.code == "body-too-large":
             raise RequestEntityTooLarge from None

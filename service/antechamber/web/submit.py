@@ -1,15 +1,15 @@
 """`POST /v1/submissions`, the busiest route, without the framework's request and response objects.
 
-The route answers every request. The ordinary request, which names our host and brings a token that was looked up within
-the last second, is taken by a short cut: the HTTP server hands over its complete body before it starts a task for the
-request. Both paths give the same answers with the same headers; all other requests take the framework path.
+The route answers every request. The ordinary request, which names our host and brings a valid token, is taken by a
+short cut: the HTTP server hands over its complete body before it starts a task for the request. Both paths give the
+same answers with the same headers; all other requests take the framework path.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Coroutine, Sequence
 from time import perf_counter
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from litestar import Litestar, asgi
 from litestar.datastructures import State
@@ -18,7 +18,7 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BODY, Reason
-from antechamber.core.errors import AntechamberError, RequestRefusedError, UnavailableError
+from antechamber.core.errors import RequestRefusedError, UnavailableError
 from antechamber.core.metrics.definitions import ADMISSION_SECONDS
 from antechamber.flows.admit import LONG, Admission
 from antechamber.flows.replies import Reply
@@ -34,6 +34,10 @@ from antechamber.web.request_log import HEADER, STATE_NAME, RequestLog
 PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
 _ALLOW: Final = ", ".join(_METHODS)
+_MOST_LOOK_UPS: Final = 256
+"""Tokens that are looked up at once for the short cut; the requests of further ones wait for their turn."""
+_AT_ONCE: Final = 16
+"""Requests that are taken in one iteration of the event loop after their token was looked up."""
 
 
 @asgi(PATH, copy_scope=False, opt={"methods": _METHODS})
@@ -79,10 +83,21 @@ class AntechamberApp(Litestar):
         await super().__call__(scope, receive, send)
 
 
+class _Waiting(NamedTuple):
+    """A request that waits until its token is looked up."""
+
+    scope: HTTPScope
+    body: bytes
+    respond: Respond
+    began: float
+
+
 class ShortCut:
     """Answers ordinary submissions beside the framework.
 
-    `common_headers` are sent with every response; on the framework path `before_send` adds them.
+    A token is looked up once for all requests that arrive with it: after a pause, or after a restart, the requests of
+    many connections arrive at once. `common_headers` are sent with every response; on the framework path `before_send`
+    adds them.
     """
 
     def __init__(
@@ -98,18 +113,57 @@ class ShortCut:
         self._hosts = hosts
         self._log = log
         self._common_headers = common_headers
-        self._renewals: set[asyncio.Task[None]] = set()
+        self._look_ups: set[asyncio.Task[None]] = set()
+        self._waiting: dict[str, list[_Waiting]] = {}
+        """The requests that wait for the look-up of a token, by the token."""
 
     def take(self, scope: HTTPScope, body: bytes, respond: Respond) -> bool:
         """Take an ordinary submission, to which `respond` is called later; return False for any other request."""
         if scope["path"] != PATH or scope["method"] != "POST" or len(body) > LONG:
             return False
-        headers = scope["headers"]
-        bearer = self._ordinary(headers)
-        if bearer is None:
+        secret = self._ordinary(scope["headers"])
+        if secret is None:
             return False
+        request = _Waiting(scope, body, respond, perf_counter())
+        bearer, aging = self._check.recall(secret)
+        if bearer is None:
+            return self._wait(secret, request)
+        if aging:
+            # Otherwise all requests of a busy producer would wait for a look-up, each second.
+            self._begin(self._renew(secret))
+        return self._take(request, bearer)
+
+    def _wait(self, secret: str, request: _Waiting) -> bool:
+        """Let a request wait until its token is looked up; return False if that cannot find a bearer."""
+        if secret in self._waiting:
+            self._waiting[secret].append(request)
+            return True
+        if len(self._waiting) >= _MOST_LOOK_UPS or self._check.needs_no_read(secret):
+            return False
+        self._waiting[secret] = [request]
+        self._begin(self._look_up(secret))
+        return True
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._look_ups.add(task)
+        task.add_done_callback(self._look_ups.discard)
+
+    async def _look_up(self, secret: str) -> None:
+        """Look up a token, and take the requests that waited for it; the framework answers those without a bearer."""
+        await self._renew(secret)
+        for number, request in enumerate(self._waiting.pop(secret), 1):
+            bearer, _ = self._check.recall(secret)
+            if bearer is None or not self._take(request, bearer):
+                request.respond(None)
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def _take(self, request: _Waiting, bearer: Bearer) -> bool:
+        """Judge a submission of a known caller; return False if the framework has to answer it."""
+        scope, body, respond, began = request
         connection_of(scope).know()
-        began, name = perf_counter(), self._log.begin()
+        name = self._log.begin()
 
         def answer(reply: Reply | BaseException) -> None:
             if isinstance(reply, BaseException):
@@ -124,7 +178,7 @@ class ShortCut:
             respond(WholeResponse(reply.status, sent, reply.body))
 
         try:
-            parsed = self._admission.read(body, _keys(headers), bearer)
+            parsed = self._admission.read(body, _keys(scope["headers"]), bearer)
         except Exception:  # noqa: BLE001 -- the framework meets the same error, and knows how to answer it
             return False
         if isinstance(parsed, Reply):
@@ -134,8 +188,8 @@ class ShortCut:
             self._admission.take(parsed, answer)
         return True
 
-    def _ordinary(self, headers: RawHeaders) -> Bearer | None:
-        """Return the caller of an ordinary request; None unless it has one known host and one cached token.
+    def _ordinary(self, headers: RawHeaders) -> str | None:
+        """Return the token of an ordinary request; None unless it has one known host and one token.
 
         A request of the MCP tools is not ordinary.
         """
@@ -148,18 +202,11 @@ class ShortCut:
             return None
         if host_name(host.decode("latin-1")) not in self._hosts:
             return None
-        secret = token[7:].decode("latin-1")
-        bearer, aging = self._check.recall(secret)
-        if aging:
-            # Otherwise all requests of a busy producer would take the framework path at once, each second.
-            renewal = asyncio.get_running_loop().create_task(self._renew(secret))
-            self._renewals.add(renewal)
-            renewal.add_done_callback(self._renewals.discard)
-        return bearer
+        return token[7:].decode("latin-1")
 
     async def _renew(self, secret: str) -> None:
-        """Look up a token again; if that fails, the first request after the look-up expired reports it."""
-        with contextlib.suppress(AntechamberError):
+        """Look up a token; if that fails, the framework reports it to the first request that needs it."""
+        with contextlib.suppress(Exception):
             await thread_pools.run(thread_pools.LOOK_UPS, self._check.look_up, secret)
 
 

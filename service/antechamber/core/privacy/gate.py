@@ -1,6 +1,6 @@
 """The gate: the rules of a policy with the action that each has in each scope."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -172,7 +172,7 @@ class Gate:
 
 def _in_force(rules: Iterable[Rule], levels: tuple[Actions, ...]) -> _Level:
     actions = [_actions_of(rule, levels) for rule in rules]
-    return _Level(actions, _having(actions, lambda action: action != "off"), _having(actions, REFUSING.__contains__))
+    return _Level(actions, _having(actions, frozenset(ACTIONS) - {"off"}), _having(actions, REFUSING))
 
 
 def _actions_of(rule: Rule, levels: Iterable[Actions]) -> tuple[Action, Action]:
@@ -188,5 +188,5 @@ def _actions_of(rule: Rule, levels: Iterable[Actions]) -> tuple[Action, Action]:
     return action, without
 
 
-def _having(actions: list[tuple[Action, Action]], fits: Callable[[Action], bool]) -> frozenset[int]:
-    return frozenset(index for index, pair in enumerate(actions) if any(map(fits, pair)))
+def _having(actions: list[tuple[Action, Action]], wanted: frozenset[str]) -> frozenset[int]:
+    return frozenset(index for index, pair in enumerate(actions) if not wanted.isdisjoint(pair))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 import re2
@@ -285,6 +285,7 @@ def bounded_pattern(rule: Rule) -> str:
     return rf"(?:\A|[^0-9A-Za-z])({pattern})(?:\z|[^0-9A-Za-z])"
 
 
+@lru_cache(maxsize=4096)
 def has_groups(pattern: str) -> bool:
     """Return whether a pattern has groups that capture; compiling all patterns to find out would take 0.3 s."""
     return any(part.startswith("(") for part in _GROUP.findall(pattern))

@@ -1,14 +1,13 @@
 """The rules of notes: their texts, whom they mention, and when a producer can be asked."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 from antechamber.core.admission.canonical import NORMAL_TRIM, decode, normalize_text
-from antechamber.core.contract import MAX_NOTE, Scope
+from antechamber.core.contract import MAX_NOTE
 from antechamber.core.errors import read_all, refuse
-from antechamber.core.privacy import Gate
 from antechamber.core.review.decision import InvalidDecisionError
 
 MAX_NOTES: Final = 200
@@ -66,8 +65,10 @@ def _text_of(body: dict[str, Any]) -> str:
     return text
 
 
-def check_curators_note(text: str, gate: Gate, scope: Scope) -> None:
-    """Check a curator's note in normal form, which the producer may read.
+def check_curators_note(text: str, is_private: Callable[[str], bool]) -> None:
+    """Check a curator's note in normal form, which the producer may read; `is_private` is the gate's verdict on a text.
+
+    The gate itself is not imported here: clients check notes with this module, and the rules take long to load.
 
     Raises InvalidDecisionError if it is empty, too long or private.
     """
@@ -77,7 +78,7 @@ def check_curators_note(text: str, gate: Gate, scope: Scope) -> None:
     if len(text) > MAX_NOTE:
         message = f"Shorten the note to {MAX_NOTE:,} characters."
         raise InvalidDecisionError(message)
-    if gate.find_private({"/text": text}, scope):
+    if is_private(text):
         message = "The note holds private data. Say what is wrong without repeating it."
         raise InvalidDecisionError(message)
 
