@@ -143,10 +143,10 @@ def where(location: Location | Path) -> list[str]:
 
 @contextlib.contextmanager
 def quick_folder() -> Iterator[Path]:
-    """Create a folder for a PostgreSQL server, in memory if possible, because each database has about 300 files."""
+    """Create a folder for databases, in memory if possible: each of PostgreSQL has about 300 files."""
     memory = Path("/dev/shm")  # noqa: S108 -- mkdtemp creates a private folder in it
     roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= 2 << 30
-    with tempfile.TemporaryDirectory(prefix="antechamber-pg-", dir=memory if roomy else None) as folder:
+    with tempfile.TemporaryDirectory(prefix="antechamber-", dir=memory if roomy else None) as folder:
         yield Path(folder)
 
 

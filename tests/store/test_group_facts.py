@@ -17,7 +17,7 @@ from antechamber.core.policy import Limits, Verdict
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.privacy import Finding
 from antechamber.store.sqlite.store import SqliteStore
-from support import event
+from support import empty_file, event, quick_folder
 
 SECRET = bytes(range(32))
 VERDICT = Verdict(
@@ -87,6 +87,7 @@ class Judge:
 def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[tuple[Any, ...]], list[str]]:
     """Judge groups over a fresh store; return the answers and the whole content of the store."""
     folder.mkdir()
+    (folder / "store.db").write_bytes(empty_file())
     store = SqliteStore(folder / "store.db")
     # Register both producers first, so that their integer keys do not depend on the order of submissions.
     store.write(lambda tx: tx.admission._known_or_new({"worker:a": 0, "worker:b": 0})).result()
@@ -102,10 +103,10 @@ def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[t
 
 @settings(max_examples=150, deadline=None)
 @given(made=st.lists(wishes, max_size=14), cuts=st.sets(st.integers(1, 13), max_size=4))
-def test_a_group_is_judged_as_if_one_after_another(tmp_path_factory: Any, made: list[Wish], cuts: set[int]) -> None:
+def test_a_group_is_judged_as_if_one_after_another(made: list[Wish], cuts: set[int]) -> None:
     """However candidates are divided into groups, the answers and the stored rows are the same."""
-    folder = tmp_path_factory.mktemp("book")
     candidates = [candidate_of(wish) for wish in made]
     edges = [0, *sorted(cut for cut in cuts if cut < len(candidates)), len(candidates)]
     groups = [candidates[start:end] for start, end in itertools.pairwise(edges)]
-    assert outcome(folder / "grouped", groups) == outcome(folder / "single", [[one] for one in candidates])
+    with quick_folder() as folder:
+        assert outcome(folder / "grouped", groups) == outcome(folder / "single", [[one] for one in candidates])
