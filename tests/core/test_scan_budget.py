@@ -53,6 +53,17 @@ OVERLAPPING = [
     "26240490-8637-4856-9139-e2ec35ba2d48 ",
 ]
 
+DOCUMENT = r"""
+Setting {n} in `config/unit_{n}.toml` expands the panel: using 0x{n:04x} for port {p}, the build takes {n}.5 s.
+See docs/guide-{n}.md#testing — the monitor pings host-{n} at 10:{m:02d}, and version v2.{n}.{m} starts {p} threads.
+Run `make test ARGS="-k unit_{n} --timeout={p}"` before merging #{p}; the linter prints {n} warnings, on 2026-{o:02d}-{d:02d}.
+- `fetchUnitById({n})` returns a Promise<Unit[]>; pinning {n}.{m}.{d} avoids error E{p}, announced in #release-{n}.
+Identity cards are printed at the national office {n}; a single person signs {d} documents, from number {p}.
+Cookies and headers of tier {n} are listed in doc-{p}: authorization, baseline, socket {m}, and pine trees.
+| step {n} | `helm upgrade app-{n} --set replicas={d}` | {p} ms | continuous, sinking cost, {m} units are listed |
+""".strip().splitlines()
+"""Sentences of a technical document, with numbers, and with words in which short context words are."""
+
 
 @pytest.fixture(autouse=True, scope="module")
 def automata() -> None:
@@ -219,3 +230,15 @@ def test_a_long_run_of_marks_is_normalized_in_the_end() -> None:
     text = "a" + "\u0301" * 16_000 + "\u0316" * 16_000
     assert normalize_text(text) == "\u00e1" + "\u0316" * 16_000 + "\u0301" * 15_999
     assert words_of(text) == ["a"]
+
+
+def test_a_long_document_is_far_from_the_limit() -> None:
+    """A context word within another word ("tin" in "setting") is none, and rules are searched near their words only."""
+    lines = (
+        DOCUMENT[row % len(DOCUMENT)].format(
+            n=row * 37 % 997, p=8000 + row * 13 % 1999, m=row * 7 % 60, d=1 + row % 28, o=1 + row % 12
+        )
+        for row in range(500)
+    )
+    examined = GATE.examine({"/payload": {"content": "\n".join(lines)[:60_000]}})
+    assert (examined.findings, examined.steps < MAX_EFFORT // 2) == ([], True)

@@ -73,6 +73,8 @@ _GROUPINGS: Final = frozenset(
     }
 )
 """How card numbers are printed and typed: the number of digits in each group."""
+_SUMMED: Final = 5
+"""Binary logarithm of the digits of which the sums count as one unit of effort."""
 _FIRST_GROUPS: Final = frozenset(groups[0] for groups in _GROUPINGS)
 _MOST_GROUPS: Final = max(map(len, _GROUPINGS))
 _RUN: Final = re.compile(
@@ -102,7 +104,7 @@ def find_cards(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     too many candidates.
     """
     for run in _RUN.finditer(text):
-        yield from _grouped_in(text, run)
+        yield from _grouped_in(text, run, effort)
     for start, end in find_bare_cards(text, effort):
         if end - start == _BARE_LENGTH and not _ORDER.search(text, max(0, start - _ORDER_REACH), start):
             yield start, end
@@ -119,24 +121,31 @@ def find_bare_cards(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def _grouped_in(text: str, run: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _grouped_in(text: str, run: re.Match[str], effort: Effort) -> Iterator[tuple[int, int]]:
     """Yield the spans of the card numbers among groups of digits; the groups are tried from left to right.
 
-    The code is two loops with prefix sums, because it runs for every group of a text.
+    The code is two loops with prefix sums, because it runs for every group of a text. Most groups do not begin like a
+    card number, so that the sums are rarely formed.
     """
     groups = [group.span() for group in _GROUP.finditer(text, *run.span())]
     sizes = tuple(end - start for start, end in groups)
     digits = "".join(text[start:end] for start, end in groups)
-    places, sums, free = list(accumulate(sizes, initial=0)), _luhn_sums(digits), 0
+    places, free = list(accumulate(sizes, initial=0)), 0
+    sums: tuple[list[int], list[int]] | None = None
     for first, size in enumerate(sizes):
         if size in _FIRST_GROUPS and first >= free:
             start = places[first]
             lengths = _lengths_of().get(digits[start : start + _PREFIX], ())
             for count in _counts_of(sizes[first : first + _MOST_GROUPS]) if lengths else ():
                 end = places[first + count]
+                if end - start not in lengths:
+                    continue
+                if sums is None:
+                    effort.spend(1 + (len(digits) >> _SUMMED))
+                    sums = _luhn_sums(digits)
                 # The last digit counts once and the one before it twice: the doubled digits have the parity of `end`.
                 correct = not (sums[end & 1][end] - sums[end & 1][start]) % 10
-                if correct and end - start in lengths and len(set(digits[start:end])) > 1:
+                if correct and len(set(digits[start:end])) > 1:
                     free = first + count
                     yield groups[first][0], groups[free - 1][1]
                     break

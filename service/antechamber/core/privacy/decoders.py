@@ -19,15 +19,19 @@ from antechamber.core.privacy.selectors import SELECTORS, spell_selectors
 MOST_EDITS: Final = 5_000
 """Edits of one view."""
 _SIGN: Final = "[0-9A-Za-z_+/=.~-]"
+_TAG: Final = "\U000e0020-\U000e007e"
 _ESCAPES: Final = re.compile(
-    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
-    r"|(?P<backslash>(?:\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})+)"
-    r"|(?P<json>\\[\"'/\\nrt])"
-    r"|(?P<entity>&(?:#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};))"
-    r"|(?P<printable>=\r?\n|(?:=[0-9A-F]{2})+)"
-    "|(?P<tags>[\U000e0020-\U000e007e]+)"
-    f"|(?P<selectors>[{SELECTORS}]{{4,}})"
+    rf"[%\\&={_TAG}{SELECTORS}](?:"
+    r"(?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)"
+    r"|(?<=\\)(?:(?P<backslash>(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})"
+    r"(?:\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})*)"
+    r"|(?P<json>[\"'/\\nrt]))"
+    r"|(?<=&)(?P<entity>#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};)"
+    r"|(?<==)(?P<printable>\r?\n|[0-9A-F]{2}(?:=[0-9A-F]{2})*)"
+    rf"|(?<=[{_TAG}])(?P<tags>[{_TAG}]*)"
+    rf"|(?<=[{SELECTORS}])(?P<selectors>[{SELECTORS}]{{3,}}))"
 )
+"""Each escape with its kind as a group. The pattern begins with a class, so that the search for a match is quick."""
 _BACKSLASH: Final = re.compile(r"\\(?:u\{([0-9A-Fa-f]+)\}|[uUx]([0-9A-Fa-f]+)|([0-7]{3}))")
 _JSON: Final = {"n": "\n", "r": "\n", "t": "\t"}
 _PAIRS: Final = re.compile(

@@ -72,6 +72,13 @@ def needs_of(pattern: str) -> Needs:
     )
 
 
+@lru_cache(maxsize=4096)
+def reach_of(pattern: str) -> int | None:
+    """Return how many characters a match of a pattern in the syntax of RE2 has at most; see `Needs.reach`."""
+    tree = parse_pattern(pattern)
+    return None if tree is None else _reach(tree)
+
+
 def parse_pattern(pattern: str) -> list[Any] | None:
     """Return the items of a pattern in the syntax of RE2, as the parser of `re` yields them; None if it cannot."""
     plain = _CODE_POINT.sub(lambda match: re.escape(chr(int(match[1], 16))), _FLAGS.sub("", pattern))

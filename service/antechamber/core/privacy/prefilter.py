@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.literals import Needs, Words, fold_text, needs_of
+from antechamber.core.privacy.literals import Needs, Words, fold_text, needs_of, reach_of
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.shapes import shapes_needed, shapes_of, traits_of
@@ -45,6 +45,8 @@ _IS_TOKEN: Final = bytes(97 if chr(code).isalnum() or code in _TOKEN_SIGNS else 
 """Maps token characters to `a` and others to a blank."""
 _IS_NAME: Final = bytes(97 if chr(code).isalnum() or code in b"+_-" else 32 for code in range(128)) + b" " * 128
 """Maps letters, digits and the signs of names to `a` and others to a blank."""
+_IS_ALNUM: Final = bytes(chr(code).isascii() and chr(code).isalnum() for code in range(256))
+"""Maps letters and digits in ASCII to 1 and others to 0: `matcher.context_pattern` finds such words as a whole only."""
 _IS_DIGIT: Final = bytes(48 if chr(code).isdigit() else 97 for code in range(256))
 """Maps digits to `0` and letters to `a`, after everything else was removed."""
 _BETWEEN: Final = b"\xff"
@@ -61,8 +63,8 @@ Areas = tuple[tuple[int, int], ...]
 """Parts of a text, as byte offsets, in ascending order without overlap."""
 _MOST_PLACES: Final = 64
 """Occurrences of the literals of a rule beyond which the whole text is searched."""
-_BYTES: Final = 4
-"""Maximum number of bytes of a character."""
+_MORE_BYTES: Final = 3
+"""Maximum number of bytes of a character beyond its first."""
 
 
 class RuleCandidate(NamedTuple):
@@ -85,7 +87,7 @@ class _Demand(NamedTuple):
     exact: tuple[tuple[bytes, ...], ...]
     """Words of which it must have one of each row, as they are written."""
     reach: int | None
-    """Bytes around a literal in which a match is; None if that is not known."""
+    """Characters around a literal in which a match is; None if that is not known."""
     words: frozenset[int]
     """Context words, as indexes of literals, of which it must have one; empty if none is needed."""
 
@@ -105,12 +107,15 @@ class Prefilter:
         self._places: dict[str, int] = {}
         self._sources: list[int] = []
         """The rules that need one of some literals, by the index of the literal."""
+        self._loose: set[int] = set()
+        """Literals that may be parts of words: those of patterns, and context words of other scripts."""
         for index, rule in rules.items():
             self._add(index, rule)
         # A single sign may occur everywhere in a text, and each occurrence of a literal costs time.
         self._signs = [(word.encode(), place) for word, place in self._places.items() if len(word) == 1]
         words = [word for word in self._places if len(word) > 1]
         self._indexes = [self._places[word] for word in words]
+        self._whole_words = frozenset(index for index, place in enumerate(self._indexes) if place not in self._loose)
         self._automaton_indexes = {place: index for index, place in enumerate(self._indexes)}
         self._literals = _automaton(words)
         self._shapes = _automaton(self._shaped)
@@ -151,6 +156,7 @@ class Prefilter:
         # Beyond ASCII, the automaton knows only the forms that it is given.
         forms = {form for word in needed for form in (word, word.upper(), word.title())}
         words = frozenset(self._place(fold_text(form)) for form in sorted(forms))
+        self._loose.update(self._place(fold_text(form)) for form in forms if not form.isascii())
         literals, fewest = needs.literals, needs.digits
         if literals is not None and any(map(_DIGITS_ONLY.fullmatch, literals)):
             fewest = max(fewest, min(map(_count_digits, literals)))
@@ -163,12 +169,12 @@ class Prefilter:
         names = sum(size <= needs.name_run for size in _NAMES)
         if literals is not None:
             places = frozenset(map(self._place, literals))
+            self._loose |= places
         else:
             places, words = words, frozenset()
         reach = needs.reach if places and rule.search is None else None
         if reach is not None:
-            far = rule.context_distance if literals is None else 0
-            reach = (reach + far) * _BYTES + 8
+            reach += (rule.context_distance if literals is None else 0) + 8
         self._demands[index] = _Demand(tokens, names, digits, exact, reach, words)
         self._named[index] = places
         for place in places:
@@ -196,8 +202,14 @@ class Prefilter:
         data = text.data(in_uuids=True)
         possible = self._possible[text.traits >> _FIRST]
         indexes = self._indexes
-        matches = self._literals.find_matches_as_indexes(data.translate(_FOLDED), overlapping=True)
-        words = {indexes[match[0]] for match in matches}
+        whole_words, inside = self._whole_words, b"\0" + data.translate(_IS_ALNUM) + b"\0"
+        # Most context words are short, and the words around them have their letters too.
+        matches = [
+            (index, start, end)
+            for index, start, end in self._literals.find_matches_as_indexes(data.translate(_FOLDED), overlapping=True)
+            if index not in whole_words or not (inside[start] or inside[end + 1])
+        ]
+        words = {indexes[index] for index, _, _ in matches}
         for sign, place in self._signs:
             if sign in data:
                 words.add(place)
@@ -209,7 +221,7 @@ class Prefilter:
         rules = self._satisfied(data, words, found & possible)
         if len(data) < SHORT:
             return [self._whole[index] for index in rules]
-        return self._located(data, rules, matches)
+        return self._located(data, len(data) - text.length, rules, matches)
 
     def _of_shapes(self, data: bytes) -> int:
         """Return the rules of which a text has a shape."""
@@ -237,8 +249,13 @@ class Prefilter:
                 rules.append(index)
         return rules
 
-    def _located(self, data: bytes, rules: list[int], matches: list[tuple[int, int, int]]) -> list[RuleCandidate]:
-        """Return the candidates in a long text, each with the surroundings of its literals."""
+    def _located(
+        self, data: bytes, more: int, rules: list[int], matches: list[tuple[int, int, int]]
+    ) -> list[RuleCandidate]:
+        """Return the candidates in a long text, each with the surroundings of its literals.
+
+        `more` is how many bytes more than characters the text has.
+        """
         signs = {place for _, place in self._signs}
         places: dict[int, list[tuple[int, int]]] = {place: [] for rule in rules for place in self._named[rule]}
         wanted = {self._automaton_indexes[place]: found for place, found in places.items() if place not in signs}
@@ -255,7 +272,9 @@ class Prefilter:
                 candidates.append(RuleCandidate(rule, None))
                 continue
             spots = sorted(spot for literal in literals for spot in places[literal])
-            areas = _find_areas(data, spots, reach) if len(spots) <= _MOST_PLACES else None
+            areas = (
+                _find_areas(data, spots, reach + min(more, reach * _MORE_BYTES)) if len(spots) <= _MOST_PLACES else None
+            )
             candidates.append(RuleCandidate(rule, areas))
         return candidates
 
@@ -288,7 +307,7 @@ def _shapes_of_rule(rule: Rule) -> Words | None:
 def _needs_of_pattern(rule: Rule) -> Needs:
     """Return the needs of a rule's pattern; with other separators, only its digits are the same."""
     needs = needs_of(rule.pattern)
-    return Needs(None, (), 0, needs.digits) if rule.separators else needs
+    return Needs(None, (), 0, needs.digits, reach=reach_of(pattern_of(rule))) if rule.separators else needs
 
 
 def _automaton(words: Iterable[str]) -> BytesAhoCorasick:

@@ -26,7 +26,7 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
 _WINDOW: Final = 130
 _BEFORE: Final = 90
-_STEPS: Final = 16
+_STEPS: Final = 20
 """Effort of one cue: the look at two windows."""
 _JUDGED: Final = 15
 """Effort of one value …"""

@@ -97,6 +97,11 @@ class Text:
         """Return the text, with or without the UUIDs in it; both have the same length."""
         return self._whole if in_uuids else self._without_uuids()[0]
 
+    @property
+    def length(self) -> int:
+        """Number of characters."""
+        return len(self._whole)
+
     def data(self, *, in_uuids: bool) -> bytes:
         """Return the text in UTF-8; RE2 would encode a string at each step."""
         return self._data if in_uuids else self._without_uuids()[1]
