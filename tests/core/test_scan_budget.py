@@ -56,7 +56,7 @@ OVERLAPPING = [
 DOCUMENT = r"""
 Setting {n} in `config/unit_{n}.toml` expands the panel: using 0x{n:04x} for port {p}, the build takes {n}.5 s.
 See docs/guide-{n}.md#testing — the monitor pings host-{n} at 10:{m:02d}, and version v2.{n}.{m} starts {p} threads.
-Run `make test ARGS="-k unit_{n} --timeout={p}"` before merging #{p}; the linter prints {n} warnings, on 2026-{o:02d}-{d:02d}.
+Run `make test ARGS="-k unit_{n} --timeout={p}"` before merging #{p}; it prints {n} warnings, on 2026-{o:02d}-{d:02d}.
 - `fetchUnitById({n})` returns a Promise<Unit[]>; pinning {n}.{m}.{d} avoids error E{p}, announced in #release-{n}.
 Identity cards are printed at the national office {n}; a single person signs {d} documents, from number {p}.
 Cookies and headers of tier {n} are listed in doc-{p}: authorization, baseline, socket {m}, and pine trees.
