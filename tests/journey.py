@@ -33,6 +33,11 @@ class Journey:
         for window in self._windows:
             close(window)
 
+    def keep(self, window: BrowserContext) -> None:
+        """Close a window with the journey, and give its actions as much time as a busy machine may need."""
+        window.set_default_timeout(HANG_SECONDS * 1000)
+        self._windows.append(window)
+
     def submit(self, **members: Any) -> dict[str, Any]:
         """Submit an event as the agent."""
         headers = {"authorization": f"Bearer {self.token}"}
@@ -61,7 +66,7 @@ class Journey:
             viewport={"width": width, "height": 900},
             reduced_motion="no-preference" if motion else "reduce",
         )
-        self._windows.append(window)
+        self.keep(window)
         page = window.new_page()
         page.on("console", lambda message: self.violations.append(message.text))
         page.goto(link)

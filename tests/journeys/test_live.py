@@ -3,6 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from journey import Journey
+from support import until
 
 
 def places(page: Page) -> list[tuple[str | None, float]]:
@@ -46,7 +47,7 @@ def test_a_hidden_tab_holds_no_stream(with_scripts: Journey) -> None:
         """
     )
     page.reload()
-    page.wait_for_function("window.streams.length === 1")
+    until(lambda: page.evaluate("window.streams.length === 1"), "the page follows the service")
 
     def look(*, away: bool) -> list[int]:
         page.evaluate("away => { window.away = away; document.dispatchEvent(new Event('visibilitychange')); }", away)

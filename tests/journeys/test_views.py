@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from journey import EITHER_WAY, Journey
-from support import antechamber, where
+from support import antechamber, until, where
 
 TEXTS = [
     "The staging host is rebuilt on Mondays.",
@@ -50,7 +50,8 @@ def test_times_are_those_of_the_reader(with_scripts: Journey) -> None:
     fill(with_scripts)
     page = with_scripts.sign_in("cora")
     expect(page.locator(".rows time").first).to_have_text(re.compile(r"just now|ago$"))
-    page.wait_for_function("document.cookie.includes('zone=')")  # the text alone may still be the server's
+    # The text alone may still be the server's. Chromium may not poll a condition itself: the page forbids eval.
+    until(lambda: page.evaluate("document.cookie.includes('zone=')"), "the page knows its zone")
     offset = page.evaluate("String(-new Date().getTimezoneOffset())")
     assert {one["value"] for one in page.context.cookies() if one["name"] == "zone"} == {offset}
     title = page.locator(".rows time").first.get_attribute("title") or ""
@@ -95,7 +96,7 @@ def test_a_phone_reaches_settings_and_shows_no_keys(with_scripts: Journey) -> No
     window = with_scripts._chromium.new_context(
         viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True, reduced_motion="reduce"
     )
-    with_scripts._windows.append(window)
+    with_scripts.keep(window)
     page = window.new_page()
     page.goto(added.stdout.strip())
     page.get_by_role("button", name="Sign in").click()
