@@ -29,6 +29,11 @@ from antechamber.settings import Settings, SettingsError
 _log: Final = logging.getLogger(__name__)
 _ARENA_MAX: Final = -8
 """M_ARENA_MAX of glibc's malloc.h."""
+_LISTENERS: Final = 16
+"""Handles of the listening socket: libuv accepts one connection for each in an iteration of the event loop (1.45 on).
+
+Under load an iteration takes some 10 ms, and with one handle the last of 128 new connections would wait for a second.
+"""
 WAITING_CONNECTIONS: Final = 1024
 """Connections that the kernel queues until they are accepted."""
 
@@ -188,7 +193,7 @@ async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop)
     try:
-        await server.serve([port])
+        await server.serve([port, *(port.dup() for _ in range(1, _LISTENERS))])
     finally:
         announcing.cancel()
     if not app.state.stopping.is_set():
