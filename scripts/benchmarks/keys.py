@@ -23,6 +23,7 @@ QUICK: Final = 8
 _HANG: Final = 120_000
 """Milliseconds after which a page is taken for hung."""
 _POLL: Final = 0.02
+"""Seconds between two looks whether a page takes keys."""
 _WATCH: Final = """
 addEventListener('keydown', (event) => {
   if (event.isTrusted) sessionStorage.setItem('pressed', performance.timeOrigin + event.timeStamp);

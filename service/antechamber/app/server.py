@@ -45,7 +45,7 @@ def serve(settings: Settings, ready: Callable[[], str]) -> None:
     folder, or the server ends by itself.
     """
     settings.check()
-    _share_memory()
+    _share_arenas()
     policies = PolicyReloader(settings.policies)
     with _bound(settings.host, settings.port) as port, alone(settings.location, settings.url):
         app = create_app(settings, policies)
@@ -67,11 +67,11 @@ def serve(settings: Settings, ready: Callable[[], str]) -> None:
         note(_log, logging.INFO, "stopped", version=__version__, address=f"{settings.host}:{settings.port}")
 
 
-def _share_memory() -> None:
-    """Let all threads of the process allocate from the same two areas (mallopt(3), M_ARENA_MAX).
+def _share_arenas() -> None:
+    """Let all threads of the process allocate from the same two arenas of malloc (mallopt(3), M_ARENA_MAX).
 
-    glibc otherwise gives each of the first 16 threads an area of its own, and each area keeps the most that its thread
-    ever needed at once. Threads rarely wait for an area, because most of them allocate with the GIL held.
+    glibc otherwise creates up to eight arenas per core, and each keeps the most that its threads ever needed at once.
+    Threads rarely wait for an arena, because most of them allocate with the GIL held.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:

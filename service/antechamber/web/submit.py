@@ -35,7 +35,7 @@ PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
 _ALLOW: Final = ", ".join(_METHODS)
 _MOST_LOOK_UPS: Final = 256
-"""Tokens that are looked up at once for the short cut; the requests of further ones wait for their turn."""
+"""Tokens that are looked up at once for the short cut; requests with other ones take the framework path."""
 _AT_ONCE: Final = 16
 """Requests that are taken in one iteration of the event loop after their token was looked up."""
 
