@@ -6,6 +6,8 @@ import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
+from random import Random
 from typing import Any, cast
 
 import pytest
@@ -13,7 +15,8 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from antechamber.app.http_connection import HEAD_BYTES, LEAST_BYTES, LimitedConnection, OpenConnections
+from antechamber.app.http_connection import HEAD_BYTES, LEAST_BYTES, MAX_STRANGE_REQUESTS, LimitedConnection
+from antechamber.app.open_connections import OpenConnections
 from antechamber.web.connections import ClientConnection, connection_of
 from antechamber.web.request_turns import RequestTurns
 from support import HANG_SECONDS
@@ -25,20 +28,29 @@ LATER = 1000.0
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer as the path says: /known has a token, /stop aborts a body, /body reads it, others wait."""
+    """Answer as the path says: /known has a token, /stop aborts a body, /body reads it, /echo counts it."""
     connection: ClientConnection = connection_of(scope)
     path = scope["path"]
     if path == "/known":
         connection.know()
     if path == "/stop":
         connection.end_after_response()
-    if path == "/body":
-        while (await receive())["more_body"]:
-            pass
+    length = await count_body(receive) if path in ("/body", "/echo") else 0
     await hold(scope, receive)
     body = LARGE if path == "/large" else b"broken off" if connection.broken_off else b"answer"
+    if path == "/echo":
+        body = b"%d bytes" % length
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def count_body(receive: Any) -> int:
+    """Read a body, and return its length."""
+    length, more = 0, True
+    while more:
+        part = await receive()
+        length, more = length + len(part.get("body", b"")), part.get("more_body", False)
+    return length
 
 
 async def hold(scope: Any, receive: Any) -> None:
@@ -321,6 +333,69 @@ def test_pipelined_requests_are_answered_in_order() -> None:
             assert await is_open(client)
 
     asyncio.run(work())
+
+
+def test_a_request_of_a_pipeline_is_parsed_after_the_response_before_it() -> None:
+    """Many requests in one part cost nothing as long as the first one is not answered."""
+
+    async def work() -> tuple[int, bytes]:
+        async with listening() as port:
+            client = await port.connect(b"GET /held HTTP/1.1\r\n\r\n" + GET * 1000)
+            connections = cast("Any", port._state.connections)
+            parsed = sum(len(connection.pipeline) for connection in connections)
+            port.release.set()
+            return parsed, await read_all(client)
+
+    parsed, answers = asyncio.run(work())
+    assert parsed == 0
+    assert answers.count(b"HTTP/1.1 200") == MAX_STRANGE_REQUESTS
+
+
+def in_chunks(body: bytes, size: int) -> bytes:
+    """Return a body in the chunked coding (RFC 9112, section 7.1)."""
+    parts = [body[start : start + size] for start in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [*parts, b""])
+
+
+BODIES = (b"x", b"\r\n\r\n" * 900, b"GET / HTTP/1.1\r\n\r\n" * 200, b"y" * 1023, b"z" * 70_000)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_pipeline_gets_its_answers_however_the_network_divides_it(seed: int) -> None:
+    """Requests with and without bodies, cut at any byte, are each answered once, in their order."""
+    random = Random(seed)  # noqa: S311 -- no secret
+    sent, expected = b"", []
+    for _ in range(12):
+        body = random.choice(BODIES)
+        kind = random.choice(("none", "length", "chunked"))
+        if kind == "none":
+            sent += GET
+            expected.append(b"answer")
+            continue
+        head = b"Content-Length: %d" % len(body) if kind == "length" else b"Transfer-Encoding: chunked"
+        coded = body if kind == "length" else in_chunks(body, random.choice((1, 7, 5000)))
+        sent += b"POST /echo HTTP/1.1\r\n%s\r\n\r\n%s" % (head, coded)
+        expected.append(b"%d bytes" % len(body))
+    cuts = sorted(random.sample(range(len(sent)), random.choice((0, 3, 40))))
+
+    async def work() -> bytes:
+        async with listening() as port:
+            client = await port.connect()
+            loop = asyncio.get_running_loop()
+
+            async def send() -> None:
+                for start, end in pairwise([0, *cuts, len(sent)]):
+                    await loop.sock_sendall(client, sent[start:end])
+                    await asyncio.sleep(0)
+                client.shutdown(socket.SHUT_WR)
+
+            sending = loop.create_task(send())
+            answers = await read_all(client)
+            await sending
+            return answers
+
+    found = [part.rpartition(b"\r\n\r\n")[2] for part in asyncio.run(work()).split(b"HTTP/1.1 200 OK")[1:]]
+    assert found == expected
 
 
 def test_a_connection_that_is_closed_amid_pipelined_requests_causes_no_error(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol
 from litestar import Litestar
 
 from antechamber.app.access import connect_access
-from antechamber.app.http_connection import OpenConnections
 from antechamber.app.log_tiles import connect_tiles
 from antechamber.app.maintenance import clock, open_log, open_stores
+from antechamber.app.open_connections import OpenConnections
 from antechamber.app.rehearsal_runs import RehearsalRuns
 from antechamber.app.webhooks import connect_delivery
 from antechamber.background import Background

@@ -3,13 +3,15 @@
 uvicorn limits only the idle time of a connection. Here each wait for a client has a deadline, also while the client
 sends nothing at all or does not read its response. One check of all connections per second costs less than a timer for
 each.
+
+uvicorn also parses all requests of a pipeline at once, and so lets the other connections wait. Here a request is parsed
+after the response to the one before it.
 """
 
 import asyncio
 import contextlib
 import socket
 import struct
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, cast
 
@@ -18,100 +20,29 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from antechamber.app.open_connections import OpenConnections
 from antechamber.flows.admit import LONG
 from antechamber.web.body_deadline import UPLOAD_SECONDS
 from antechamber.web.connections import STATE_NAME
-from antechamber.web.submit import Respond, WholeResponse
+from antechamber.web.submit import WholeResponse
 
-MAX_CONNECTIONS: Final = 4096
-"""Connections at the same time; beyond it the one that was idle for the longest time is closed."""
-MAX_STRANGE: Final = 512
-"""The same limit for connections without a valid token or session; each check closes the oldest surplus ones.
-
-A client whose connection is closed connects again at once, so closing each surplus one at once would cost more.
-"""
 MAX_REQUESTS: Final = 10_000
 """Maximum number of requests of one connection; the last response closes it, and clients reconnect."""
 MAX_STRANGE_REQUESTS: Final = 100
 """The same limit for a connection without a request that had a valid token or session."""
 HEAD_BYTES: Final = 65_536
 """Maximum size of a request's head."""
-HEAD_SECONDS: Final = 10.0
-"""Deadline of a request's head, and of the rest of a body after its response; maximum idle time of a connection."""
-SEND_SECONDS: Final = 20.0
-"""Seconds within which a client must acknowledge LEAST_BYTES of a pending response, or the rest of it."""
-ENDING_SECONDS: Final = 5.0
-"""The same limit after the process was asked to stop, which waits for pending responses."""
 LEAST_BYTES: Final = 16 << 10
+"""Bytes of a pending response that a client must acknowledge within the deadline, unless fewer are left."""
 HELD_BYTES: Final = 64 << 10
 """Maximum size of a body that an unknown caller must send completely before its request begins."""
 GRACE_SECONDS: Final = 1.0
 """Seconds in which a client can read the last response of a connection while its unread body is dropped."""
-CHECK_SECONDS: Final = 0.5
+_HEAD_END: Final = b"\r\n\r\n"
+_UNDIVIDED_BYTES: Final = 1024
+"""Bytes that are parsed at once even if they hold several requests; larger parts are divided where heads end."""
 _BYTES_ACKED: Final = 120
 """Offset of tcpi_bytes_acked, 64 bits, in struct tcp_info (linux/tcp.h)."""
-
-
-Take = Callable[[Any, bytes, Respond], bool]
-
-
-class OpenConnections:
-    """All connections of this process, and the limits they share.
-
-    The methods run in the thread of the event loop.
-    """
-
-    def __init__(
-        self,
-        *,
-        max_connections: int = MAX_CONNECTIONS,
-        max_strange: int = MAX_STRANGE,
-        head_seconds: float = HEAD_SECONDS,
-        send_seconds: float = SEND_SECONDS,
-        take: Take = lambda *_: False,
-    ) -> None:
-        self.take = take
-        """Takes a request with its complete body, or returns False if the application has to be called."""
-        self.max_connections = max_connections
-        self.max_strange = max_strange
-        self.head_seconds = head_seconds
-        self.send_seconds = send_seconds
-        self._open: dict[LimitedConnection, None] = {}
-        # The connections without a known caller, oldest first.
-        self._strange: dict[LimitedConnection, None] = {}
-
-    def add(self, connection: "LimitedConnection") -> None:
-        """Add a new connection; close another one, or this one, if a limit is exceeded."""
-        self._open[connection] = None
-        self._strange[connection] = None
-        if len(self._open) > self.max_connections:
-            idle = [one for one in self._open if one.waiting_since is not None and one is not connection]
-            min(idle, key=lambda one: one.waiting_since or 0.0, default=connection).abort()
-
-    def know(self, connection: "LimitedConnection") -> None:
-        """Record that a connection has a known caller."""
-        self._strange.pop(connection, None)
-
-    def remove(self, connection: "LimitedConnection") -> None:
-        """Remove a connection that is closed."""
-        self._open.pop(connection, None)
-        self._strange.pop(connection, None)
-
-    async def watch(self, stopping: asyncio.Event) -> None:
-        """Close connections past a deadline, without end."""
-        loop = asyncio.get_running_loop()
-        while True:
-            self.check(loop.time(), stopping=stopping.is_set())
-            await asyncio.sleep(CHECK_SECONDS)
-
-    def check(self, now: float, *, stopping: bool) -> None:
-        """Close each connection that is past a deadline; `now` is the event loop's time."""
-        send_seconds = min(self.send_seconds, ENDING_SECONDS) if stopping else self.send_seconds
-        surplus = len(self._strange) - self.max_strange
-        for connection in list(self._strange)[: max(0, surplus)]:
-            connection.abort()
-        for connection in list(self._open):
-            connection.check(now, self.head_seconds, send_seconds, stopping=stopping)
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -135,7 +66,8 @@ class LimitedConnection(HttpToolsProtocol):
         self._requests = 0
         self._head_bytes = 0
         self._in_head = True
-        self._too_large = False
+        self._unparsed = b""
+        """Bytes that were received while a response is pending. As long as there are any, reading is paused."""
         self._running: RequestResponseCycle | None = None
         self._sending_ended = False
         self._ends_with_client = False
@@ -254,14 +186,44 @@ class LimitedConnection(HttpToolsProtocol):
     # What follows is called by the event loop and the parser, for each request.
 
     def data_received(self, data: bytes) -> None:
-        """Parse data, unless the connection is about to close; refuse a head that is too large."""
+        """Parse data, or keep what follows a request whose response is pending."""
         if self._closing_since is not None:
             return
+        if len(data) <= _UNDIVIDED_BYTES and not self._unparsed and not self._is_answering():
+            self._feed(data)
+        else:
+            self._unparsed += data
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse what was received, up to the end of a request whose response is pending."""
+        while self._unparsed and not self._is_answering():
+            if self.transport.is_closing() or self._closing_since is not None:
+                return
+            # The parser cannot be interrupted, so it gets one head at a time.
+            found = self._unparsed.find(_HEAD_END, 0 if self._in_head else _UNDIVIDED_BYTES)
+            end = len(self._unparsed) if found < 0 else found + len(_HEAD_END)
+            data, self._unparsed = self._unparsed[:end], self._unparsed[end:]
+            self._feed(data)
+        if self._unparsed:
+            self.flow.pause_reading()
+
+    def _go_on(self) -> None:
+        """Parse the next request of a pipeline, and read on if it is the last one."""
+        self._parse()
+        if not self._unparsed:
+            self.flow.resume_reading()
+
+    def _is_answering(self) -> bool:
+        """Return whether the response to a request that was parsed completely is pending."""
+        return bool(self.pipeline) or (self._running is not None and not self._running.more_body)
+
+    def _feed(self, data: bytes) -> None:
+        """Give data to the parser; refuse a head that is too large."""
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
         if self._in_head and self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
-            self._too_large = True
             self.send_400_response("The head of the request is too large.")
 
     def send_400_response(self, msg: str) -> None:
@@ -343,13 +305,16 @@ class LimitedConnection(HttpToolsProtocol):
         self._ends_with_client = False
         if self.transport.is_closing() or self._closing_since is not None:
             return
-        self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         elif self._sending_ended:
             self.transport.close()
         else:
             self._running, self.waiting_since = None, self.loop.time()
+        if self._unparsed:
+            self.loop.call_soon(self._go_on)
+        else:
+            self.flow.resume_reading()
 
 
 def _is_small(cycle: RequestResponseCycle, most: int) -> bool:

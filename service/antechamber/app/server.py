@@ -20,7 +20,8 @@ from uvicorn import Config, Server
 from antechamber import __version__
 from antechamber.app.data_folder import alone
 from antechamber.app.factory import create_app
-from antechamber.app.http_connection import MAX_CONNECTIONS, LimitedConnection
+from antechamber.app.http_connection import LimitedConnection
+from antechamber.app.open_connections import MAX_CONNECTIONS
 from antechamber.core.errors import AntechamberError
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.logs import describe, note
