@@ -119,7 +119,12 @@ def respond(reply: Reply) -> Response[bytes]:
 
 def is_for_agents(request: AnyRequest) -> bool:
     """Return whether a route is for programs instead of people."""
-    return request.scope["path"].startswith(("/v1/", "/log/", "/mcp", "/schema/", "/readyz", "/healthz", "/metrics"))
+    return is_path_for_agents(request.scope["path"])
+
+
+def is_path_for_agents(path: str) -> bool:
+    """Return whether the route of a path is for programs instead of people."""
+    return path.startswith(("/v1/", "/log/", "/mcp", "/schema/", "/readyz", "/healthz", "/metrics"))
 
 
 def on_refused(request: AnyRequest, error: RequestRefusedError) -> Response[bytes]:

@@ -27,6 +27,7 @@ from antechamber.web import thread_pools
 from antechamber.web.auth import host_name, look_up_bearer, secret_of, unauthorized
 from antechamber.web.body_deadline import RawHeaders
 from antechamber.web.connections import connection_of
+from antechamber.web.long_heads import find_excess, refuse_head
 from antechamber.web.problems import header_echo, raw_headers
 from antechamber.web.request_body import read_whole
 from antechamber.web.request_log import HEADER, STATE_NAME, RequestLog
@@ -80,6 +81,9 @@ class AntechamberApp(Litestar):
             scope.setdefault("state", {})[STATE_NAME] = name
             send = log.watch(name, scope, send)
             await self.state.turns.take(known=connection_of(scope).known)
+            if (excess := find_excess(cast("HTTPScope", scope))) is not None:
+                await refuse_head(scope, send, self.before_send, *excess)
+                return
         await super().__call__(scope, receive, send)
 
 
