@@ -1,7 +1,8 @@
 """Words in disguise: letters of another alphabet or style, and digits and signs that pose as letters.
 
-A word is in disguise if each of its letters poses as a plain one, or if some do in a word of plain ones. Text of
-another language is none: its words have letters of their own.
+A word is in disguise if some of its letters pose as plain ones among plain ones. A word of only such letters may belong
+to another language, so it is in disguise only if it then reads as a word that is worth disguising, or if the text has
+several and no letter of that alphabet that does not pose.
 """
 
 import re
@@ -10,11 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.folding import fold
 
 _POSING: Final = frozenset(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u051b\u051d\u04bb\u04cf"
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405\u04c0"
-    "\u03bf\u03bd\u03c1\u03b9\u03ba\u03c5"
+    "\u03bf\u03bd\u03c1\u03b9\u03ba\u03c5\u03b1\u03b3\u03c9"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
 )
 """Cyrillic and Greek letters that look like Latin ones (UTS 39, confusables)."""
@@ -29,6 +31,8 @@ _ALPHABET: Final = re.compile("[\u0370-\u03ff\u0400-\u052f]")
 _EAST_ASIAN: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_MIXED: Final = 4
 """Letters of the shortest mixed word; shorter ones are often symbols such as a Greek letter beside a Latin one."""
+_SEVERAL: Final = 3
+"""Words of posing letters only from which a text is suspicious."""
 _CODED: Final = re.compile(r"(?<![\w.@/#$-])(?=[A-Za-z@$|!0-9]*[A-Za-z])[A-Za-z0-9@$|!]{4,20}(?![\w@/#$-]|\.[0-9])")
 _PLAIN: Final = str.maketrans("01345@$|!", "oieasasli")
 _OTHER: Final = str.maketrans("1", "l")
@@ -52,11 +56,16 @@ def find_disguised_words(text: str, effort: Effort) -> Iterator[tuple[int, int]]
     """
     foreign = any(sign not in _POSING for sign in _ALPHABET.findall(text))
     asian = _EAST_ASIAN.search(text) is not None
+    posing: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
         if not word[0].isascii():
             effort.spend()
-            if _is_styled(word[0], asian=asian) or (not foreign and _is_posing(word[0])):
+            if _is_styled(word[0], asian=asian) or _is_mixed(word[0]) or fold(word[0]).lower() in _SAME:
                 yield word.span()
+            elif not foreign and len(word[0]) >= _LEAST_MIXED and all(sign in _POSING for sign in word[0]):
+                posing.append(word.span())
+    if len(posing) >= _SEVERAL:
+        yield from posing
 
 
 def _is_styled(word: str, *, asian: bool) -> bool:
@@ -73,11 +82,11 @@ def _has_style(sign: str, *, asian: bool) -> bool:
     )
 
 
-def _is_posing(word: str) -> bool:
+def _is_mixed(word: str) -> bool:
     """Return whether a word has letters that pose as Latin ones, and otherwise only Latin ones."""
     posing = sum(sign in _POSING for sign in word)
     plain = sum(sign.isascii() for sign in word)
-    return posing > 0 and posing + plain == len(word) >= _LEAST_MIXED
+    return posing > 0 and plain > 0 and posing + plain == len(word) >= _LEAST_MIXED
 
 
 def find_coded_words(text: str, _effort: Effort) -> Iterator[tuple[int, int]]:

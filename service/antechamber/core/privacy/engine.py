@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.layout import without_layout
 from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.prefilter import Prefilter, read_rule
 from antechamber.core.privacy.rule import Rule
@@ -64,7 +65,9 @@ class Engine:
         for index in sorted(wanted):
             read_rule(self.rules[index])
             yield
-        self.prefilter(wanted)
+        prefilter = self.prefilter(wanted)
+        yield
+        _ = prefilter.of_prose
         yield
 
     def is_clear(self, event: EventText, prefilter: Prefilter) -> bool:
@@ -73,7 +76,7 @@ class Engine:
         text = event.text if joined is None else SEPARATOR.join((event.text, joined.text))
         search = Search(self, prefilter)
         try:
-            return not any(search.finds(view.read) for view in all_views(text, search.effort))
+            return not any(search.finds(view.read, prefilter) for view, prefilter in search.views(text))
         except EffortSpentError:
             return False
 
@@ -85,6 +88,7 @@ class Search:
         self._engine = engine
         self._prefilter = prefilter
         self.effort = Effort()
+        self._prose_effort = Effort()
         self._size = 0
         self._found: dict[int, list[tuple[int, int]]] = {}
 
@@ -100,29 +104,43 @@ class Search:
     def look(self, text: EventText) -> Iterator[Sighting]:
         """Yield what the wanted rules find in an event; at the end of the effort, a sighting of the rule -1."""
         try:
-            for view in all_views(text.text, self.effort):
-                yield from self._look_at(view, text)
+            for view, prefilter in self.views(text.text):
+                yield from self._look_at(view, text, prefilter)
             joined = join_texts(text.values)
             if joined is not None:
-                yield from self._look_at(joined, text)
+                yield from self._look_at(joined, text, self._prefilter)
         except EffortSpentError:
             yield Sighting(-1, text.longest_part(), 0, 0, in_context=True)
 
-    def finds(self, text: Text) -> bool:
-        """Return whether a rule finds something in a text."""
+    def views(self, text: str) -> Iterator[tuple[View, Prefilter]]:
+        """Yield the views of a text, each with the prefilter of the rules that search it.
+
+        Raises EffortSpentError.
+        """
+        prose = self._prefilter.of_prose
+        for view in all_views(text, self.effort):
+            yield view, self._prefilter
+            if prose is not None and view.is_readable:
+                plain = without_layout(view)
+                if plain is not None:
+                    yield plain, prose
+
+    def finds(self, text: Text, prefilter: Prefilter | None = None) -> bool:
+        """Return whether one of the rules, or of those of another prefilter, finds something in a text."""
         matchers = self._engine.matchers
-        for index, areas in self._prefilter.candidates(text):
+        for index, areas in (prefilter or self._prefilter).candidates(text):
             for _ in matchers[index].find(text, self.effort, areas):
                 return True
         return False
 
-    def _look_at(self, view: View, event: EventText) -> Iterator[Sighting]:
+    def _look_at(self, view: View, event: EventText, prefilter: Prefilter) -> Iterator[Sighting]:
         """Yield what the rules find in one view and in no earlier one."""
         self._size += len(view.text)
         read = view.read
-        for index, areas in self._prefilter.candidates(read):
+        effort = self.effort if prefilter is self._prefilter else self._prose_effort
+        for index, areas in prefilter.candidates(read):
             matcher = self._engine.matchers[index]
-            for span in islice(matcher.find(read, self.effort, areas), _MOST):
+            for span in islice(matcher.find(read, effort, areas), _MOST):
                 spot = view.locate(span.start, span.end)
                 if matcher.fits(spot.decoded):
                     for part, start, end in self._split(index, spot.start, spot.end, event, spot.decoded):

@@ -8,7 +8,7 @@ class of characters. All are linear in the text, whatever it says.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import Final, NamedTuple
 
@@ -97,6 +97,7 @@ class Prefilter:
 
     def __init__(self, rules: Mapping[int, Rule]) -> None:
         """Compile rules by their indexes; a set of rules is an integer with the bit of each rule's index."""
+        self._rules = rules
         self._demands: dict[int, _Demand] = {}
         self._always = 0
         """Rules without literals and shapes."""
@@ -196,6 +197,12 @@ class Prefilter:
         if place == len(self._sources):
             self._sources.append(0)
         return place
+
+    @cached_property
+    def of_prose(self) -> "Prefilter | None":
+        """The prefilter of those rules that judge what a text says to its reader; None without any."""
+        rules = {index: rule for index, rule in self._rules.items() if rule.kind == "hostile"}
+        return Prefilter(rules) if rules else None
 
     def candidates(self, text: Text) -> list[RuleCandidate]:
         """Return the rules that may find something in a text, in the order of their indexes."""

@@ -59,6 +59,11 @@ class View:
             self._read = Text(self.text)
         return self._read
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether a reader sees this text: it is the original, or that with its look-alikes folded."""
+        return self._parent is None or isinstance(self._edits, _Lazy)
+
     def locate(self, start: int, end: int) -> Spot:
         """Return the span of the original text that a span of this view comes from."""
         if self._parent is None:
