@@ -176,6 +176,15 @@ def test_addresses_of_persons_are_refused() -> None:
     for text in ("logo@2x.png", "ops@example.com", "git@github.com:a/b", "a@b", "@x.dev", "a@@b.test@"):
         assert list(find_addresses(text, Effort())) == []
     assert [*find_addresses("a@b.de@c.fr", Effort())] == [(0, 6)]
+    # What follows or precedes an address in a sentence does not make it a login.
+    address = "ada@love" + "lace.dev"
+    for text in (
+        f"The ssh key is of {address}: ask.",
+        f"mailto:{address}",
+        f"Mail {address}: done.",
+        f"ssh key, {address}",
+    ):
+        assert refused(text), text
 
 
 def test_ip_addresses_are_found_and_reserved_ones_are_not() -> None:

@@ -40,6 +40,16 @@ NOT_PASSWORDS = [
     "ops@corp.dev",
     "https://corp.dev/x1",
     "a1" * 600,
+    "@Microsoft.KeyVault(SecretUri=https://kv.example/db2)",
+    "%{secret:db2}",
+    "${DB}-${ENV2}",
+    "bitwarden:item/3f2c/password",
+    "#a94f3c",
+    "SHA256:q7Zk2mXw9Ltr4Vb8Pcd1",
+    "^[A-Za-z0-9_-]{32,64}$",
+    "请联系管理员重置2，谢谢。",  # noqa: RUF001 -- Chinese
+    "管理者に2回問い合わせてください",
+    "l'équipe",
 ]
 
 
@@ -52,10 +62,25 @@ def test_references_masks_and_code_are_no_passwords(check: Callable[[str], bool]
 
 
 ACCEPTED: dict[str, list[str]] = {
-    "spoken-password": ["Zebra-Quilt-" + "77-Moon", STRONG, "hunter" + "2!x", PHRASE, "mapleRiver" + "+83"],
+    "spoken-password": [
+        "Zebra-Quilt-" + "77-Moon",
+        "Kestrel-" + "94-moss",
+        "Ru8_finch" + "_Tar",
+        STRONG,
+        "hunter" + "2!x",
+        PHRASE,
+        "mapleRiver" + "+83",
+    ],
     "bare-password": [STRONG, "81726" + "354", "maple river".replace(" ", "-") + "-7", "Tmp-4829" + "-Xk", "monkey!"],
     "lone-password": [STRONG, "sunflower"],
-    "quoted-password": [STRONG, "correct horse battery " + "staple", "4711" + "0815", "swordfish", PHRASE],
+    "quoted-password": [
+        "Dx6 blue " + "finch",
+        STRONG,
+        "correct horse battery " + "staple",
+        "4711" + "0815",
+        "swordfish",
+        PHRASE,
+    ],
     "secret": [RANDOM, "Zx81kQm20" + "pLwv7", "XqZkWvBn" + "MtRpLs"],
     "prefixed-token": [
         "acme_" + "Zx81kQm20pLw" + "v7XqZkWvBn3MtRp5Ls",

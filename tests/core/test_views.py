@@ -49,6 +49,8 @@ DISGUISES = {
     "hexadecimal entities": "".join(f"&#x{ord(sign):x};" for sign in TOKEN),
     "named entity": TOKEN.replace("_", "&lowbar;"),
     "quoted-printable": "".join(f"={ord(sign):02X}" for sign in TOKEN),
+    "one quoted-printable": TOKEN.replace("_", "=5F"),
+    "one quoted-printable digit": TOKEN.replace("p", "=70"),
     "quoted-printable line": quopri.encodestring(f"{'word ' * 8}{TOKEN}{' word' * 8}".encode()).decode(),
     "full width": "".join(chr(ord(sign) + 0xFEE0) if sign.isalnum() else sign for sign in TOKEN),
     "look-alikes": TOKEN.replace("p", "\u0440").replace("a", "\u0430"),

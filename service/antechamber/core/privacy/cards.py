@@ -76,6 +76,18 @@ _GROUPINGS: Final = frozenset(
 _SUMMED: Final = 5
 """Binary logarithm of the digits of which the sums count as one unit of effort."""
 _FIRST_GROUPS: Final = frozenset(groups[0] for groups in _GROUPINGS)
+_PORTS: Final = frozenset(
+    """
+    1025 1080 1433 1434 1521 1883 2049 2181 2222 2375 2376 2379 2380 3000 3001 3128 3260 3306 3333 3389 4000 4040 4200
+    4222 4317 4318 4443 4444 4567 4646 4848 5000 5001 5044 5060 5061 5173 5222 5353 5432 5433 5555 5601 5671 5672 5678
+    5900 5984 5985 5986 6000 6060 6379 6380 6443 6650 6660 6667 6831 7000 7001 7077 7474 7687 7946 8000 8001 8008 8080
+    8081 8082 8086 8088 8090 8123 8125 8161 8200 8300 8301 8443 8444 8500 8501 8600 8761 8800 8834 8883 8888 8983 9000
+    9001 9042 9090 9091 9092 9093 9094 9100 9101 9115 9160 9200 9300 9411 9418 9443 9600 9990 9999
+    """.split()  # noqa: SIM905 -- a list would take a line for each number
+)
+"""Port numbers that texts list next to each other."""
+_MOST_PORTS: Final = 2
+"""Groups of a card number that may be such ports."""
 _MOST_GROUPS: Final = max(map(len, _GROUPINGS))
 _RUN: Final = re.compile(
     r"[0-9](?<![0-9A-Za-z.].)(?<![0-9A-Za-z]-.)[0-9]*(?:[ \xa0.\u2009\u202f\u2010-\u2013-][0-9]+)+(?![0-9A-Za-z])"
@@ -145,10 +157,15 @@ def _grouped_in(text: str, run: re.Match[str], effort: Effort) -> Iterator[tuple
                     sums = _luhn_sums(digits)
                 # The last digit counts once and the one before it twice: the doubled digits have the parity of `end`.
                 correct = not (sums[end & 1][end] - sums[end & 1][start]) % 10
-                if correct and len(set(digits[start:end])) > 1:
+                if correct and len(set(digits[start:end])) > 1 and not _are_ports(text, groups[first : first + count]):
                     free = first + count
                     yield groups[first][0], groups[free - 1][1]
                     break
+
+
+def _are_ports(text: str, groups: list[tuple[int, int]]) -> bool:
+    """Return whether most groups of digits are port numbers, and not parts of a card number."""
+    return sum(text[start:end] in _PORTS for start, end in groups) > _MOST_PORTS
 
 
 def _luhn_sums(digits: str) -> tuple[list[int], list[int]]:

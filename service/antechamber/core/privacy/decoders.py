@@ -8,6 +8,7 @@ import binascii
 import html
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -20,6 +21,8 @@ MOST_EDITS: Final = 5_000
 """Edits of one view."""
 _SIGN: Final = "[0-9A-Za-z_+/=.~-]"
 _TAG: Final = "\U000e0020-\U000e007e"
+_NUMBER: Final = r"[0-9]{2}(?:[0-9]|(?:ms|[smhd])?(?:[^0-9A-Za-z_=]|\Z))"
+"""A number behind an equals sign in code, as in `timeout=30`, which is no escape."""
 _ESCAPES: Final = re.compile(
     rf"[%\\&={_TAG}{SELECTORS}](?:"
     r"(?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)"
@@ -27,13 +30,20 @@ _ESCAPES: Final = re.compile(
     r"(?:\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})*)"
     r"|(?P<json>[\"'/\\nrt]))"
     r"|(?<=&)(?P<entity>#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};)"
-    r"|(?<==)(?P<printable>\r?\n|[0-9A-F]{2}(?:=[0-9A-F]{2})*)"
+    rf"|(?<==)(?P<printable>\r?\n|(?!{_NUMBER})[0-9A-F]{{2}}(?:=[0-9A-F]{{2}})*)"
     rf"|(?<=[{_TAG}])(?P<tags>[{_TAG}]*)"
     rf"|(?<=[{SELECTORS}])(?P<selectors>[{SELECTORS}]{{3,}}))"
 )
 """Each escape with its kind as a group. The pattern begins with a class, so that the search for a match is quick."""
 _BACKSLASH: Final = re.compile(r"\\(?:u\{([0-9A-Fa-f]+)\}|[uUx]([0-9A-Fa-f]+)|([0-7]{3}))")
 _JSON: Final = {"n": "\n", "r": "\n", "t": "\t"}
+_DECOMPOSED: Final = re.compile(
+    "[^\\s\u0300-\u036f\u20d0-\u20f0\u3099\u309a][\u0300-\u036f\u20d0-\u20f0\u3099\u309a]+"
+    "|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?"
+)
+"""A character with combining marks, or a syllable of Hangul in its parts (Unicode, chapter 3.12)."""
+_OVERLAYS: Final = re.compile("[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
+"""Marks that strike a character through."""
 _PAIRS: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}"
     r"(?:\1[0-9A-Fa-f]{2}){6,}(?![0-9A-Za-z])"
@@ -86,6 +96,14 @@ def find_folds(text: str) -> Iterator[Edit]:
         folded = fold_sign(sign)
         if folded != sign:
             yield Edit(place, place + 1, folded, "folded")
+
+
+def find_compositions(text: str) -> Iterator[Edit]:
+    """Yield each letter with marks, or syllable in parts, that is one character in NFC, and letters struck through."""
+    for match in _DECOMPOSED.finditer(text):
+        plain = unicodedata.normalize("NFC", _OVERLAYS.sub("", match[0]))
+        if plain != match[0]:
+            yield Edit(match.start(), match.end(), plain, "folded")
 
 
 def find_joints(text: str, *, spaced: bool) -> Iterator[Edit]:

@@ -8,15 +8,34 @@ from antechamber.core.privacy.effort import Effort
 
 _RESERVED: Final = (
     ".example.com", ".example.net", ".example.org", ".example", ".invalid", ".localhost", ".test", ".local",
+    ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".localdomain", ".arpa",
 )  # fmt: skip
-"""Domains that no person has (RFC 2606, RFC 6761, RFC 6762)."""
+"""Domains that no person has (RFC 2606, RFC 6761, RFC 6762; RFC 6762, appendix G; ICANN for `internal`)."""
+_PROGRAMS: Final = (
+    ".users.noreply.github.com", ".users.noreply.gitlab.com", ".gserviceaccount.com", ".compute.amazonaws.com",
+    ".compute.internal", ".mongodb.net",
+)  # fmt: skip
+"""Domains of addresses that belong to programs, or hide a person's."""
 _AUTOMATIC: Final = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
 """Mailboxes of programs."""
 _FILES: Final = (
     ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".css", ".js", ".json", ".html", ".htm", ".xml", ".yml",
     ".yaml", ".toml", ".txt", ".ts", ".tsx", ".jsx", ".pdf", ".lock", ".log", ".cfg", ".conf", ".ini", ".dll", ".exe",
+    ".tgz", ".tar", ".gz", ".whl", ".service", ".timer", ".socket", ".mount", ".target", ".slice", ".scope", ".path",
 )  # fmt: skip
-"""Endings of file names, such as `logo@2x.png`, none of which is a top-level domain."""
+"""Endings of names of files and of systemd's units, such as `logo@2x.png` and `getty@tty1.service`, none of which is a
+top-level domain."""
+_LOGIN: Final = re.compile(
+    r"(?:\b(?:ssh|sftp|mosh|ssh-copy-id|autossh|sshfs)(?:[ \t]+-[A-Za-z]\S{0,30}(?:[ \t]+[^\s@-]\S{0,40})?){0,4}"
+    r"[ \t]+[\"'`]?"
+    r"|\b(?!mailto)[a-z][a-z0-9+.-]{1,20}://[^\s@]{0,40})\Z",
+    re.IGNORECASE,
+)
+"""The end of a text before the account and host of a login or of an address with a scheme."""
+_LOGIN_REACH: Final = 90
+"""Characters before an address that are searched for such a beginning."""
+_REMOTE_PATH: Final = re.compile(r":(?:[\w~./-]*[/~]|[0-9]{2,5}\b|[\w.-]+\.git\b)")
+"""What follows a host and no mailbox: the path of scp and git, or a port."""
 _ADDRESSES: Final = re.compile(r"(?<![\w.%+@-])[\w.%+'-]*+@[\w.%+@-]*+")
 """Runs of the characters of addresses, each matched from its beginning only, so that a text is read once."""
 _DOMAIN: Final = re.compile(r"(?:(?:[^\W_]|-)++\.)+[^\W\d_](?:[^\W_]|-)++")
@@ -32,7 +51,7 @@ def find_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         effort.spend(number & 1)
         for place, (start, end) in enumerate(_addresses_in(run[0])):
             effort.spend(place > 0)
-            if _is_personal(run[0][start:end]):
+            if _is_personal(run[0][start:end]) and not _is_login(text, run.start() + start, run.start() + end):
                 yield run.start() + start, run.start() + end
 
 
@@ -47,9 +66,17 @@ def _addresses_in(run: str) -> Iterator[tuple[int, int]]:
         start, sign = domain.end() if domain else sign + 1, following
 
 
+def _is_login(text: str, start: int, end: int) -> bool:
+    """Return whether an address names an account on a host, as `ssh` and `git` take it."""
+    return (
+        _REMOTE_PATH.match(text, end) is not None
+        or _LOGIN.search(text, max(0, start - _LOGIN_REACH), start) is not None
+    )
+
+
 def _is_personal(address: str) -> bool:
     local, _, domain = address.lower().rpartition("@")
-    return not f".{domain}".endswith((*_RESERVED, *_FILES)) and local.strip("'.") not in _AUTOMATIC
+    return not f".{domain}".endswith((*_RESERVED, *_PROGRAMS, *_FILES)) and local.strip("'.") not in _AUTOMATIC
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"email-addresses": find_addresses}

@@ -11,7 +11,7 @@ from antechamber.core.privacy.decoders import Edit
 from antechamber.core.privacy.views import View, apply
 
 _TAGS: Final = "a|abbr|b|big|br|code|del|div|em|font|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u|wbr"
-"""Elements of HTML that stand within a sentence, or may."""
+"""Elements of HTML that occur within a sentence."""
 _LAYOUT: Final = re.compile(
     # A line break within a paragraph, with the signs of quotations and comments before the next words.
     r"[ \t]*\r?\n[ \t]*(?:(?:>|//|#+|;+|\*|\||--|%)[ \t]*){0,4}(?=[^\s\0>])"

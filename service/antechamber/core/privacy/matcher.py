@@ -14,7 +14,7 @@ from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.texts import SHORT, Text
-from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, variety_of
+from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, MASKED, entropy_of, variety_of
 
 _Spans = Sequence[tuple[int, int]]
 """The spans of a match and of its groups; those of a group without a match are negative."""
@@ -208,6 +208,7 @@ class Matcher:
         return (
             (not rule.min_entropy or entropy_of(value) >= rule.min_entropy)
             and (not rule.min_variety or variety_of(value) >= rule.min_variety)
+            and (self.rule.kind != "secret" or _MASKED.search(value) is None)
             and (self._placeholders is None or self._placeholders.fullmatch(value.encode(errors="replace")) is None)
             and (self._check is None or self._check(value))
         )
@@ -220,6 +221,7 @@ class Matcher:
         return self._context.search(around.encode(errors="replace")) is not None
 
 
+_MASKED: Final = re.compile(MASKED, re.IGNORECASE)
 _LOOSE: Final = frozenset({"listed", "wrapped", "split"})
 """Decoders that join words by chance."""
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")

@@ -32,12 +32,13 @@ _REFERENCE: Final = re.compile(
     | \{\{ | \{%?[ ]?[A-Za-z_.-]*[ %]*\}?$ | \#\{ | @\{ | \W?_?[A-Z][A-Z0-9_]*%$ | %\(?[a-z]\w*\)?[sd]?$
     | %[A-Za-z_]\w*%$ | %[sdr]$ | <.*>?$ | \[[A-Za-z _.:-]*\]?$ | __\w+__$ | @@\w+@@$ | \#\w+\#$
     | (?:vault|op|env|file|secrets?|ssm|asm|sops|ref|ref\+\w+|key-?vault|awssm|aws|gcp|gcpsm|doppler|bws|kms|keyring
-        |consul|secretsmanager|aws-secretsmanager|data|cmd|awsps|bao|k8s|from|lookup)
+        |consul|secretsmanager|aws-secretsmanager|data|cmd|awsps|bao|k8s|from|lookup|bitwarden|1password|onepassword
+        |lastpass|keepass|gopass|infisical|akeyless|conjur|akv|azurekeyvault)
       (?:://|:) (?!\S*[^\w./:\#@?=-])
     | (?:self|this|cls|os|process|config|cfg|settings|env|secrets|vars?|local|data|module|options|opts|args|params
         |request|req|ctx|user|props|state|inputs?|event|values|steps|needs|github|conf|environ)\.[A-Za-z_]
     | arn:aws | ENC[\[(] | enc: | !(?:vault|ref|sub|getatt|importvalue|env|secret|include|join)\b
-    | projects/[^/]+/secrets/ | (?:https?|ftp|file|git|ssh|s3|gs|repo)://
+    | projects/[^/]+/secrets/ | @Microsoft\.KeyVault | %\{ | \S*\$\{\w | (?:https?|ftp|file|git|ssh|s3|gs|repo)://
     """,
     re.VERBOSE,
 )
@@ -46,9 +47,16 @@ _CODE: Final = re.compile(
     r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\w+(?:::|->)|.*(?:=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>)|.*[{(\[]$"
     r"|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
+_PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
+"""A sentence in Chinese or Japanese, which have no blanks between words."""
+_COLOR: Final = re.compile("#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?![0-9a-z])", re.IGNORECASE)
+_DIGEST: Final = re.compile("(?:sha[0-9]{1,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
+_REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9])")
+_OBJECT: Final = re.compile("[a-z]+(?:-[a-z]+)+-[0-9a-f]{4,6}$")
+"""The name of an object of Kubernetes that ends with a part of a hash."""
 _CAMEL: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?$|(?:[A-Z][a-z]+){2,}[0-9]?$")
 _PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|[\w.-]+)?(?:[/\\][\w.*@#?=-]+)+[/\\]?$")
-_MEMBER: Final = re.compile(r"[\w.?,-]*\w=[\"'\w]")
+_MEMBER: Final = re.compile(r"[\w.?,;-]*\w=[\"'\w]")
 """A name with a value, such as `type=\"password\"`: not what the sentence names."""
 _SNAKE: Final = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]{0,2}$")
 _FILE: Final = re.compile(
@@ -65,12 +73,14 @@ _HASH: Final = re.compile(
     r"|fingerprint|img|image|layer|build|cache|file|trace|span|req)"
 )
 """Prefixes of hashes and of identifiers that are no secrets."""
-_JOINT: Final = re.compile(r"[-_./:,|\\ ~]+")
+_JOINT: Final = re.compile(r"[-_./:,|\\ ~'\u2019]+")
 _PHRASE_JOINT: Final = re.compile("[-_ .]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _RUNS: Final = re.compile(r"[0-9A-Za-z]+")
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
+_HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)*)(?::[0-9]{1,5})?(?:/\S*)?$")
+"""The host behind an account and a password in an address."""
 _NUMBERS: Final = re.compile("[0-9]+")
 _KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
 _VOWELS: Final = frozenset("aeiouy")
@@ -78,11 +88,14 @@ _LONGEST_CONSONANTS: Final = 5
 _SHORTEST_HUMP: Final = 2.4
 _GIBBERISH_LENGTH: Final = 12
 _CLASSES: Final = 3
-_LEAST_HYPHENS: Final = 2
+_LEAST_JOINTS: Final = 2
+_LEAST_WORDS: Final = 2
+_LEAST_SPACED: Final = 3
+_MOST_SPACED: Final = 5
 
 
 def is_noise(value: str) -> bool:
-    """Return whether a value is a reference, a mask, a placeholder, an address, a path or a piece of code."""
+    """Return whether a value is a reference, mask, placeholder, address, path, sentence, digest or piece of code."""
     return bool(
         len(value) > _LONGEST
         or _REFERENCE.match(value)
@@ -92,6 +105,10 @@ def is_noise(value: str) -> bool:
         or _CODE.match(value)
         or _FILE.match(value)
         or _MAIL.match(value)
+        or _PROSE.search(value)
+        or _COLOR.match(value)
+        or _DIGEST.match(value)
+        or _REGEX.match(value)
     )
 
 
@@ -140,15 +157,37 @@ def _is_long_phrase(value: str) -> bool:
     """Return whether a value is a passphrase that does not occur in prose: several words and a number."""
     parts = len(_PHRASE_JOINT.split(value))
     return (is_numbered(value) and (parts >= _PHRASE_WORDS or value != value.lower())) or (
-        _is_hyphenated(value) and parts >= _PHRASE_WORDS
+        _is_grouped(value) and (parts >= _PHRASE_WORDS or _are_unusual(_PHRASE_JOINT.split(value)))
     )
 
 
-def _is_hyphenated(value: str) -> bool:
-    """Return whether a value is several groups with letters of both cases and digits, joined by hyphens."""
+def _is_spaced(value: str) -> bool:
+    """Return whether a value is several words or groups with a digit and a capital or sign, and no sentence."""
+    groups = value.split(" ")
     return (
-        value.count("-") >= _LEAST_HYPHENS
-        and value.replace("-", "").isalnum()
+        _LEAST_SPACED <= len(groups) <= _MOST_SPACED
+        and any(map(str.isdecimal, value))
+        and any(map(str.isalpha, value))
+        and not value.replace(" ", "").islower()
+        and not any(group.lower() in NO_PHRASE or TECHNICAL.fullmatch(group) for group in groups if group.isalpha())
+        and not value.endswith((".", "!", "?", ":"))
+    )
+
+
+def _are_unusual(groups: list[str]) -> bool:
+    """Return whether several groups are words, none of them technical, as in `Kestrel-94-moss`."""
+    words = [group for group in groups if group.isalpha()]
+    return len(words) >= _LEAST_WORDS and all(
+        len(word) > _LEAST_DIGITS and word.lower() not in NO_PHRASE and not TECHNICAL.fullmatch(word) for word in words
+    )
+
+
+def _is_grouped(value: str) -> bool:
+    """Return whether a value is several groups with letters of both cases and digits, all joined by the same sign."""
+    joint = next((sign for sign in "-_." if sign in value), "-")
+    return (
+        value.count(joint) >= _LEAST_JOINTS
+        and value.replace(joint, "").isalnum()
         and any(map(str.isupper, value))
         and any(map(str.islower, value))
         and any(map(str.isdecimal, value))
@@ -166,7 +205,7 @@ def _is_chosen(value: str) -> bool:
         _is_mixed(value)
         or is_phrase(value)
         or is_numbered(value)
-        or _is_hyphenated(value)
+        or _is_grouped(value)
         or (value.endswith("!") and value[:-1].isalpha() and not _is_plain(value[:-1]))
     )
 
@@ -208,7 +247,7 @@ def is_quoted_password(value: str) -> bool:
     if value != value.strip() or len(value) < _SHORTEST_QUOTED or is_noise(value):
         return False
     if " " in value:
-        return is_phrase(value)
+        return is_phrase(value) or _is_spaced(value)
     if value.isdecimal():
         return len(set(value)) > 1
     return _is_chosen(value) or (value.isalpha() and not _is_plain(value))
@@ -225,6 +264,7 @@ def is_secret(value: str) -> bool:
         len(value) >= _SHORTEST_SECRET
         and not value.isdecimal()
         and not _UUID.match(value)
+        and not _OBJECT.match(value)
         and not is_wordy(value)
         and entropy_of(value) >= _LEAST_BITS
         and (
@@ -290,7 +330,7 @@ def is_header_secret(value: str) -> bool:
 
 def is_pair_password(value: str) -> bool:
     """Return whether a word after a user name is a password: three classes of characters at least."""
-    value = value.rstrip(".,;:)]}>")
+    value = _HOST.sub("", value).rstrip(".,;:)]}>")
     classes = sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdecimal, _is_sign))
     return classes >= _CLASSES and is_spoken_password(value)
 

@@ -40,12 +40,12 @@ _LOGIN_WORDS: Final = (
     "credenciales|senha|connexion|connecter|entrar|(?:inici\\w+ (?:de )?|la )sesi[óo]n|(?:the|my|la|le|mi|mon) pass"
 )
 _KEY_WORDS: Final = (
-    "(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
+    "token de acceso|(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
     "(?:api|access|secret|shared|private|encryption|signing|license|account|master|storage|auth|service|host|admin)"
     "[ _-]?keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|"
     "(?:(?:zugangs|zugriffs|api|geheim|sitzungs)-?)?schlüssel|(?:zugangs|zugriffs)token|geheimnis(?: zum signieren)?|"
     "cl[ée]s?(?: (?:api|d['’]api|d['’]acc[eè]s|secr[eè]te|priv[ée]e))?|jeton(?: d['’]acc[eè]s)?|"
-    "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|token de acceso|secreto"
+    "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|secreto"
 )
 _CUE: Final = re2.compile(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
@@ -71,7 +71,8 @@ _LINKS: Final = (
     "cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é|è"
 )
 _SIGNS: Final = (
-    "[:=：＝]{1,2}>?|[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|換成|换成|更改为|"
+    "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)[:=：＝]{1,2}>?|"
+    "[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|換成|换成|更改为|"
     "是|为|為|は|を|叫|用|が|、|는|은|输入|輸入|たら"
 )
 _LINK: Final = re.compile(
@@ -85,7 +86,7 @@ _OTHER_NOUN: Final = re.compile(
 """What a cue may describe without naming a value: a credentials provider is a class, and no credential."""
 _DIRECT: Final = re.compile(rf"(?:[ \t]+[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))(?={_VALUE})")
 _AS: Final = re.compile(
-    rf"(?<![!-~])(?={_VALUE}[ ]?(?:as|für|als|comme|como|作为|作為|作爲|是|を|が|で|for)[ ]?"
+    rf"(?<![!-~])(?={_VALUE}[ ]?(?:as|für|als|comme|como|is|was|ist|est|es|作为|作為|作爲|是|を|が|で|for)[ ]?"
     r"(?:(?:the|your|its|our|a|an|das|dein|unser|le|la|votre|el|su|tu)[ ])?(?:[\w-]+[ ]){0,3}[\w]{0,8}$)",
     re.IGNORECASE,
 )
@@ -95,7 +96,8 @@ _USE: Final = re.compile(
     re.IGNORECASE,
 )
 _WITH: Final = re.compile(rf"(?:用|以)[ ]?(?={_VALUE}[ ]?$)")
-_END: Final = re.compile(r"[.!?](?=\s)|[。！？；\n]")
+_END: Final = re.compile(r"[.!](?=\s)|\?(?=\s)(?!\s(?:[Ii]t(?:['’]s| is)|->|→))|[。！？；\n]")
+"""The end of a sentence; a question goes on in its answer."""
 _TRAIL: Final = ".,;:)]}>!?*_~`。，、）"
 _STRONG_LENGTH: Final = 8
 _LONG_NUMBER: Final = 6
@@ -115,6 +117,8 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         effort.spend(_STEPS)
         group = next(index for index in range(1, _CUES + 1) if cue.start(index) >= 0)
         start, end = cue.span(group)
+        if _OTHER_NOUN.match(text, end) is not None:
+            continue
         judge.is_password = group in _PASSWORD_GROUPS
         span = _find_after(text, end, judge) or _find_before(text, start, judge)
         if span is not None and span[0] >= done:
@@ -147,8 +151,6 @@ class _Judge:
 
 def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
     """Return the span of the first value in the rest of the sentence that looks like a secret."""
-    if _OTHER_NOUN.match(text, start) is not None:
-        return None
     window = text[start : start + _WINDOW]
     if (end := _END.search(window)) is not None:
         window = window[: end.start()]
@@ -181,6 +183,8 @@ def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[
     if group == "bare":
         stripped = value.rstrip(_TRAIL)
         value = stripped if "(" not in stripped else value
+        if "(" not in value:
+            value = value.partition(")")[0]
         return len(value), _is_bare(value, is_password=is_password, linked=linked)
     return len(value), is_secret(value) or (is_password and is_quoted_password(value))
 

@@ -12,6 +12,12 @@ COMMON_PLACEHOLDERS: Final = (
 )
 """Values that are no secrets, for rules of the kind `secret`; each pattern matches a whole value, case is ignored."""
 
+MASKED: Final = (
+    r"(?:xxxxxxxx|\*\*\*\*|########|0000000000000000|[-_]here$"
+    r"|(?:^|[-_./:])your[-_])"
+)
+"""Parts of values that documents give in the place of a token, behind its real prefix; case is ignored."""
+
 
 def entropy_of(value: str) -> float:
     """Return the Shannon entropy of a text in bits per character."""

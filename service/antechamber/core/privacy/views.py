@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy.decoders import MOST_EDITS, Edit, find_escapes, find_folds, find_joints, find_runs
+from antechamber.core.privacy.decoders import (
+    MOST_EDITS,
+    Edit,
+    find_compositions,
+    find_escapes,
+    find_folds,
+    find_joints,
+    find_runs,
+)
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold
@@ -128,6 +136,7 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
     if not traits & DECODABLE:
         return
     if traits & FOLD:
+        yield from _edited(view, find_compositions(text), view.level, effort)
         near = _near_folds(view, effort)
         yield View(fold(near.text), near, _Lazy(near.text), view.level)
     if traits & (QUOTED | WRAPPED | SPACED):
