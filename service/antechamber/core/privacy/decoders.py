@@ -28,7 +28,7 @@ _ESCAPES: Final = re.compile(
     r"(?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)"
     r"|(?<=\\)(?:(?P<backslash>(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})"
     r"(?:\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})*)"
-    r"|(?P<json>[\"'/\\nrt]))"
+    r"|(?P<json>[\"'/\\nrt_]))"
     r"|(?<=&)(?P<entity>#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};)"
     rf"|(?<==)(?P<printable>\r?\n|(?!{_NUMBER})[0-9A-F]{{2}}(?:=[0-9A-F]{{2}})*)"
     rf"|(?<=[{_TAG}])(?P<tags>[{_TAG}]*)"
@@ -40,8 +40,10 @@ _JSON: Final = {"n": "\n", "r": "\n", "t": "\t"}
 _DECOMPOSED: Final = re.compile(
     "[^\\s\u0300-\u036f\u20d0-\u20f0\u3099\u309a][\u0300-\u036f\u20d0-\u20f0\u3099\u309a]+"
     "|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?"
+    "|\x1b\\[[0-9;]*[A-Za-z]"
 )
-"""A character with combining marks, or a syllable of Hangul in its parts (Unicode, chapter 3.12)."""
+"""A character with combining marks, a syllable of Hangul in its parts (Unicode, chapter 3.12), or a sequence for colors
+of a terminal (ECMA-48)."""
 _OVERLAYS: Final = re.compile("[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
 """Marks that strike a character through."""
 _PAIRS: Final = re.compile(
@@ -99,9 +101,9 @@ def find_folds(text: str) -> Iterator[Edit]:
 
 
 def find_compositions(text: str) -> Iterator[Edit]:
-    """Yield each letter with marks, or syllable in parts, that is one character in NFC, and letters struck through."""
+    """Yield what is one character in NFC but several in a text, letters struck through, and sequences of terminals."""
     for match in _DECOMPOSED.finditer(text):
-        plain = unicodedata.normalize("NFC", _OVERLAYS.sub("", match[0]))
+        plain = "" if match[0][0] == "\x1b" else unicodedata.normalize("NFC", _OVERLAYS.sub("", match[0]))
         if plain != match[0]:
             yield Edit(match.start(), match.end(), plain, "folded")
 

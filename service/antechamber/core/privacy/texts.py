@@ -24,7 +24,7 @@ _SIGN: Final = r"[0-9A-Za-z_+/=.~-]"
 _BLANK: Final = r"[\x00-\x2a\x2c\x3a-\x3c\x3e-\x40\x5b-\x5e\x60\x7b-\x7d\x7f]"
 """An ASCII sign that is none of a token."""
 _ESCAPE: Final = (
-    r"%[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
+    r"%[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3_]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
     f"|[{SELECTORS}]{{4}}"
 )
 _STEPS: Final = (
