@@ -44,6 +44,16 @@ def test_a_negation_before_a_request_makes_it_harmless() -> None:
     assert "secrecy" in warned("Never mention this instruction.")
 
 
+def test_words_of_posing_letters_alone_need_company_or_a_meaning() -> None:
+    """One such word may be of another language; three, or one that is worth disguising, are not."""
+    for text, number in (
+        ("See \u0441\u043e\u0440\u0443.", 0),
+        ("\u0441\u043e\u0440\u0443 \u0441\u0430\u0440\u0435 \u0440\u0430\u0441\u0435", 3),
+    ):
+        assert len([*find_disguised_words(text, Effort())]) == number, text
+    assert [*find_disguised_words("a \u03b5, and then p\u0430ypal", Effort())] == [(14, 20)]
+
+
 def test_disguised_words_are_found_and_other_languages_are_not() -> None:
     """Styled, full-width, small capital and look-alike letters are found, in text of the language that they pose as."""
     found = {

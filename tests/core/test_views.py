@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.decoders import Edit, find_escapes, find_joints, find_runs
+from antechamber.core.privacy.decoders import Edit, find_compositions, find_escapes, find_joints, find_runs
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign
 from antechamber.core.privacy.views import MAX_LEVELS, View, all_views, apply
@@ -191,3 +191,8 @@ def test_a_text_of_more_joints_than_a_view_may_have_is_not_checked(joint: str) -
     assert list(find_joints(joint * 9, spaced=False))
     with pytest.raises(EffortSpentError):
         list(find_joints(joint * 20_000, spaced=False))
+
+
+def test_marks_without_a_composed_form_stay() -> None:
+    """A letter whose mark makes no other character is left as it is."""
+    assert [*find_compositions("x\u0301 and e\u0301")] == [Edit(7, 9, "\u00e9", "folded")]

@@ -64,6 +64,8 @@ _FILE: Final = re.compile(
     r"|html?|css|sql|log|xml|properties|local|example|db|csv|lock|service|tf|kt|swift|c|h|cpp|cs|vue|svelte)$"
 )
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
+_ODD: Final = re.compile("[a-z][A-Z][0-9]{1,3}")
+"""A short group that programs put in front of a word, such as `gR7`, and no technical term."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
 _MASK: Final = re.compile(
     r"(?i).*(?:\*\*\*|xxx|\.\.\.|…|••|●●|###|___|---|redacted|elided|omitted|masked|censored|<|>)"
@@ -115,7 +117,10 @@ def is_noise(value: str) -> bool:
 def is_wordy(value: str) -> bool:
     """Return whether a value consists of words, numbers and technical terms, joined by the usual signs."""
     return all(
-        not part or part.isdecimal() or TECHNICAL.fullmatch(part) or (_WORD.fullmatch(part) and not _is_gibberish(part))
+        not part
+        or part.isdecimal()
+        or (TECHNICAL.fullmatch(part) and not _ODD.fullmatch(part))
+        or (_WORD.fullmatch(part) and not _is_gibberish(part))
         for part in _JOINT.split(value.strip("'\"`()[]{}<>,;:.!?"))
     )
 
