@@ -81,7 +81,7 @@ def test_nothing_unsigned_is_served(service: Service) -> None:
         assert "no checkpoint covers it yet" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("path", ["0/0", "0/000.p/256", "entries/..%2f000", "99/000", "", "0/000.p/1%00", "x" * 4000])
+@pytest.mark.parametrize("path", ["0/0", "0/000.p/256", "entries/..%2f000", "99/000", "", "0/000.p/1%00", "x" * 2000])
 def test_a_path_that_names_no_tile_is_not_found(service: Service, path: str) -> None:
     """Whatever is asked for, the answer is 404 with an explanation."""
     get(service, "checkpoint")

@@ -25,7 +25,7 @@ _KINDS: Final = {
         r"contourn)|pas besoin|inutile d|\bsans (?:attendre|relecture|vérifi|lancer|demander)|\b(?:pule|"
         r"desativ)|não (?:é preciso|precisa)|\bsem (?:esperar|revis|executar|perguntar)|пропус(?:ти|кай)|"
         "отключ|не (?:жди|запускай|спрашивай)|без (?:проверки|ревью|подтверждения)|跳过|不用(?:跑|等|问|做)|"
-        "无需|不必|飛ばし|スキップ|待たず|聞かず|せずに"
+        r"无需|不必|飛ばし|スキップ|待たず|聞かず|せずに|\bturn it off\b|nicht mehr nötig"
     ),
     "safeguard": (
         r"\b(?:tests?|test suite|reviews?|reviewers?|verification|signatures?|checksums?|"
@@ -33,20 +33,23 @@ _KINDS: Final = {
         r"scanners?|sandbox|safety checks?)\b|prüfung|durchsicht|freigabe|bestätigung|signatur|\b(?:pruebas|"
         r"revisi[óo]n|firma|confirmaci[óo]n|permiso)|\b(?:relecture|vérification|signature|confirmation|"
         r"autorisation)|\b(?:testes|revisão|assinatura|confirmação|permissão)|тест|ревью|провер|подпис|"
-        "подтвержден|разрешени|测试|评审|审核|审查|签名|验证|确认|テスト|レビュー|署名|検証|確認|承認"
+        "подтвержден|разрешени|测试|评审|审核|审查|签名|验证|确认|テスト|レビュー|署名|検証|確認|承認|"
+        r"\b(?:tool calls?|permission|secret scanning|destructive actions?)\b|prüf-hooks|rückfragen"
     ),
     "act": (
         r"\b(?:merge|push|deploy|install|publish|release|approve) (?:it|them|this|directly|anyway|at once|"
         r"immediately|straight|right away)\b|\b(?:merge|push|deploy|install|continue|proceed|"
         r"go ahead) anyway\b|sofort|\bfusiona\w* directamente|fusionne\w* directement|\bmescle direto|"
-        "сразу (?:влив|слива|публик|выкат)|直接(?:合并|批准|执行|上线|发布)|そのままマージ|すぐにマージ"
+        "сразу (?:влив|слива|публик|выкат)|直接(?:合并|批准|执行|上线|发布)|そのままマージ|すぐにマージ|"
+        r"\bso (?:that )?(?:nobody|no one) notices\b|\bschalte\b.*\bab\b"
     ),
     "self-approval": (
         r"\bapprove (?:\w+ )?(?:yourself|on your own)|\bjust approve\b|\balways (?:answer|say|click|choose|"
         r"""select) [\"“'«]?(?:yes|allow|approve|accept)|\banswer [\"“'«]yes|\bsay yes to (?:any|every|all)|"""
         r"genehmige\w* (?:\pL+ )?selbst|approuve\w* (?:\pL+ )?toi-même|aprueba\w* (?:\pL+ )?(?:tú mismo|"
         r"por tu cuenta)|aprove (?:\pL+ )?sozinho|одобряй (?:\pL+ )?сам|(?:自行|自己|直接)(?:批准|同意|"
-        "点确认)|人に聞かずに"
+        r"点确认)|人に聞かずに|\bapprove (?:every|all|any) [^.]*\bautomatically\b|\b(?:don[’\']t|never|"
+        r"do not) need (?:to ask|the (?:human|user|owner)[’\']s (?:permission|approval))|\bnever need to ask\b"
     ),
     "say": (
         r"\b(?:report|say|write|tell|claim|state|inform|put|schreib|melde|sag|dis|indique|informe|di|diga|"
@@ -60,30 +63,37 @@ _KINDS: Final = {
     "contrast": (
         r"\b(?:even though|even if|although|nobody checks|no one checks|auch wenn|obwohl|selbst wenn|même si|"
         r"bien que|aunque|aun si|incluso si|mesmo que|embora|ainda que)\b|даже если|хотя|即使|就算|哪怕|尽管|"
-        "ても成功|でも成功|のに"
+        r"ても成功|でも成功|のに|\bwhatever the (?:outcome|results?)\b|\b(?:but|and) leave the code\b|不管|"
+        "无论|どうであれ"
     ),
     "failed": (
         r"\b(?:fail\w*|broke\w*|skipped|not run|never ran|did not|didn['’]t|fehl\w*|fall[aeo]\w*|falh\w*|"
-        r"no se|nicht)\b|\bno$|упал|не прош|не выполн|没有?通过|失败|没有做|未通过|失敗|落ち|échou"
+        r"no se|nicht)\b|\bno$|упал|не прош|не выполн|没有?通过|失败|没有做|未通过|失敗|落ち|échou|"
+        r"\bwhatever\b|\bleave the code\b|结果如何"
     ),
     "fake": (r"\b(?:make up|fabricate|invent|erfinde|inventez?|inventa)\b|придумай|выдумай|编造|捏造|でっち上げ"),
-    "claim": (r"\b(?:claim|pretend|say|as if|behaupte|prétend\w*|finge|afirma)\b|утвержда|скажи|声称|谎称|装作|言っ"),
+    "claim": (
+        r"\b(?:claim|pretend|say|as if|behaupte|prétend\w*|finge|afirma)\b|утвержда|скажи|声称|谎称|装作|言っ|"
+        r"\bprétends\b|声明"
+    ),
     "spread": (
         r"\b(?:copy|add|write|put|append|insert|paste|pass|repeat|propagate|recopie|ajoute|copie|añade|copia|"
         r"agrega|pega|adicione|cole|kopiere|füge|schreibe)\b|скопируй|добавь|вставь|запиши|写进|写入|复制|"
-        "添加|粘贴|抄进|書き写|コピー|追記|追加"
+        r"添加|粘贴|抄进|書き写|コピー|追記|追加|\bstelle? (?:ihn|sie|es) wieder her\b|grave-a|переда(?:й|вай)"
     ),
     "this-text": (
         r"\b(?:this (?:text|note|paragraph|entry|memory|message|line|instruction|rule)|these (?:directions|"
         "instructions|lines|rules|sentences)|cette (?:consigne|note|instruction)|ce (?:texte|paragraphe)|"
         "este (?:texto|párrafo|parágrafo|mensaje)|esta (?:nota|instrucción|instrução)|diesen? (?:text|absatz|"
         r"notiz|anweisung|hinweis|satz))\b|этот (?:текст|абзац)|эту (?:запись|заметку|инструкцию)|这段话|这条|"
-        "这段|本段|この(?:文|段落|指示|メモ|内容)"
+        r"这段|本段|この(?:文|段落|指示|メモ|内容)|\bthese orders\b|\b(?:diesen|diese) (?:eintrag|regel)\b|"
+        r"\besta (?:memória|regla|memoria)\b"
     ),
     "agent-place": (
         r"\b(?:claude|agents|gemini|memory|skill)\.md\b|\.cursorrules|\.claude/|\.cursor\b|\b(?:sub-?agents?|"
         r"other agents|agent files|instruction files|archivos de instrucciones)\b|すべての|各リポジトリ|"
-        "每一?个"
+        r"每一?个|\bcada (?:repositorio|proyecto|repositório|projeto)\b|\btod[oa]s l[oa]s (?:proyectos|"
+        r"repositorios)\b|\ball projects\b|кажд\pL+ (?:agents|claude)|субагент"
     ),
     "hide": (
         r"\b(?:discreetly|secretly|covertly|under the radar|heimlich|unauffällig|discrètement|en secret|"
@@ -93,12 +103,14 @@ _KINDS: Final = {
         r"\b(?:should|must|need|may)(?: not|n['’]t) (?:learn|hear|know|find out)\b|\bdo(?: not|"
         r"n['’]t) bring (?:it|this) up\b|\bnever reveal that\b|\bsay (?:that )?you don['’]t know\b|"
         r"\bn['’]en parle\w* (?:surtout )?(?:pas|jamais)|\bque (?:el|la) \pL+ no se entere|\berwähn\w+ (?:das|"
-        "es|dies) (?:weder|nicht|nie)|не говори (?:об этом|никому)|别告诉|不要告诉|知られない|言わないで|内緒"
+        "es|dies) (?:weder|nicht|nie)|не говори (?:об этом|никому)|别告诉|不要告诉|知られない|言わないで|"
+        r"内緒|\bkeep (?:the|this) (?:\w+ ){0,2}?to yourself\b|\bleave this (?:entry|note|memory) out\b|"
+        r"\bdeny that (?:you|it)\b|\bno mention (?:of it |of this )?in the\b"
     ),
     "person": (
         r"\b(?:users?|persons?|humans?|reviewers?|maintainers?|owners?|nobody|anyone|memory|pr description|"
         r"nutzer|benutzer|prüfer|utilisateur|relecteur|usuario|revisor|usuário)\b|пользовател|ревьюер|用户|"
-        "评审|审核|维护者|ユーザー|レビュ"
+        r"评审|审核|维护者|ユーザー|レビュ|\byourself\b|\b(?:commit message|made it|asked about)\b"
     ),
     "send": (
         r"\b(?:send|post|mail|mailed|e-?mail|upload|include|paste|push|attach|forward|transmit|poste|envoi\w*|"
@@ -109,11 +121,11 @@ _KINDS: Final = {
         r"\bdatabase_url\b|\b[A-Z]+_(?:KEY|TOKEN|SECRET)\b|\b(?:private key|ssh key|environment variables?|"
         "access keys?|aws keys?|credentials|passwords?|les clés|mots? de passe|contraseñas?|claves|senhas?|"
         r"passw[oö]rt\w*|zugangsdaten)\b|~/\.(?:aws|ssh|npmrc|netrc|kube)|парол|密码|密钥|凭证|环境变量|"
-        "パスワード|秘密鍵|環境変数"
+        r"パスワード|秘密鍵|環境変数|\bapi keys?\b|\bclés d['’]api\b|(?:^|[^0-9A-Za-z])\.env\b"
     ),
     "outside": (
         r"https?://|\b(?:commit message|public (?:issue|comment|gist|channel)|comentario público|"
-        r"commentaire public|pastebin)\b|mailed to|公开|公開|öffentlich"
+        r"commentaire public|pastebin)\b|mailed to|公开|公開|öffentlich|\btelemetry\b|[\w.+-]+@[\w-]+\.\w"
     ),
     "condition": (
         r"\b(?:when|once|if|as soon as|whenever|the day|sobald|wenn|falls|dès que|quand|cuando|quando|"
@@ -130,22 +142,28 @@ _KINDS: Final = {
     ),
     "role": (
         r"\b(?:pretend|persona|maintenance mode|act as|you are now|tu so, als|fais comme si|finge|actúa|"
-        r"faça de conta)\b|\bthe model before\b|представь|притворись|假装|扮演|ふりを|なりきって"
+        r"faça de conta)\b|\bthe model before\b|представь|притворись|假装|扮演|ふりを|なりきって|"
+        r"\byou (?:now )?play\b|\bswitched to\b|\bpersona unlocked\b"
     ),
     "free": (
         r"\b(?:no (?:limits|refusals|restrictions)|unrestricted|bound by none|never applied|before alignment|"
         "safety training|without (?:limits|restrictions|filters)|ohne (?:grenzen|regeln|filter)|"
         r"sans (?:limites|restrictions|filtre)|sin (?:límites|restricciones)|sem (?:limites|restrições))\b|"
-        "без (?:ограничений|цензуры)|没有限制|不受限制|制限のない|制限なし"
+        r"без (?:ограничений|цензуры)|没有限制|不受限制|制限のない|制限なし|\bno filters\b|"
+        r"\bunrestricted mode\b|\blimits are lifted\b|\bnever turns down\b"
     ),
     "earlier": (
         r"\b(?:repository|earlier|previous|prior|former) (?:guidelines|directions|instructions|guidance|"
         r"orders)\b|\bsystem message\b|\bdirections from your\b|tudo o que o \pL+ (?:definiu|disse)|"
-        r"tout ce que \pL+ (?:a|ont) (?:dit|défini)|todo lo que \pL+ (?:dijo|definió)"
+        r"tout ce que \pL+ (?:a|ont) (?:dit|défini)|todo lo que \pL+ (?:dijo|definió)|\b(?:original|initial|"
+        r"first) (?:guidelines|directions|instructions|rules)\b|\bsystem prompt\b|\boperator['’]s (?:policy|"
+        r"rules|instructions)\b|las normas que te dieron"
     ),
     "void": (
         r"\b(?:no longer counts?|outdated documentation|this note wins|(?:was|were) a draft|drop them|"
-        r"disregard|desconsider\w+|oublie\w*|ignora\w*)\b"
+        r"disregard|desconsider\w+|oublie\w*|ignora\w*)\b|\b(?:guidance below|this note|this memory|"
+        r"this entry) (?:replaces|wins|overrides)\b|\b(?:as|were|was|is) outdated\b|\bstop following\b|"
+        r"\bside with this\b|\bdej[ae] de lado\b"
     ),
     "covert": (
         r"/dev/(?:tcp|udp)/[0-9a-z]|[?&]\w+=\$\((?:printenv|env|cat)\b|\b(?:resolve|look up|dig|"
