@@ -111,10 +111,11 @@ class Matcher:
         data = text.data(in_uuids=self.rule.in_uuids)
         if areas is None:
             areas = ((0, len(data)),)
+            if self._look is not None and not self._look(data):
+                effort.spend(len(data) >> _PASS)
+                return ()
             if len(data) < SHORT:
-                if (self._look is not None and not self._look(data)) or not self._quick_look(data):
-                    return ()
-                return self._spans(text, effort, areas)
+                return self._spans(text, effort, areas) if self._quick_look(data) else ()
         effort.spend(sum(end - start for start, end in areas) >> _PASS)
         for start, end in areas:
             if _search(self._first_look, data, start, end) is not None:
@@ -204,12 +205,12 @@ class Matcher:
 
     def _is_value(self, value: str) -> bool:
         """Return whether a value passes the bounds and the check of the rule, and is no placeholder."""
-        rule = self.rule
+        rule, head = self.rule, value[:_HEAD]
         return (
-            (not rule.min_entropy or entropy_of(value) >= rule.min_entropy)
-            and (not rule.min_variety or variety_of(value) >= rule.min_variety)
-            and (self.rule.kind != "secret" or _MASKED.search(value) is None)
-            and (self._placeholders is None or self._placeholders.fullmatch(value.encode(errors="replace")) is None)
+            (not rule.min_entropy or entropy_of(head) >= rule.min_entropy)
+            and (not rule.min_variety or variety_of(head) >= rule.min_variety)
+            and (rule.kind != "secret" or _MASKED.search(head) is None)
+            and (self._placeholders is None or self._placeholders.fullmatch(head.encode(errors="replace")) is None)
             and (self._check is None or self._check(value))
         )
 
@@ -232,11 +233,13 @@ _MATCHED: Final = 3
 """Units of effort of a match."""
 _REPEATED: Final = 2
 """Matches with a value that was seen before that count as one unit of effort."""
+_HEAD: Final = 2_048
+"""Characters of a value that bounds and placeholders judge; a longer value is a row of values, or no value."""
 _JUDGED: Final = 2
 """Units of effort of a value that was not seen before."""
-_CHECKED: Final = 12
+_CHECKED: Final = 6
 """Units of effort of such a value with a check …"""
-_LENGTH: Final = 2
+_LENGTH: Final = 3
 """… and binary logarithm of the bytes of the value that count as one unit in addition."""
 _PLACED: Final = 2
 """Units of effort of the look around a value."""
