@@ -178,6 +178,8 @@ def test_addresses_of_persons_are_refused() -> None:
     assert [*find_addresses("a@b.de@c.fr", Effort())] == [(0, 6)]
     # What follows or precedes an address in a sentence does not make it a login.
     address = "ada@love" + "lace.dev"
+    for text in (f"https://acme.dev/contact?mail={address}", f"https://acme.dev/u/{address}", f"{address}:100"):
+        assert refused(text), text
     for text in (
         f"The ssh key is of {address}: ask.",
         f"mailto:{address}",

@@ -456,3 +456,12 @@ def test_no_divided_secret_is_called_clean(secret: str, cuts: list[int], first: 
 def test_an_ordinary_text_is_called_clean(content: str) -> None:
     """The quick look spares ordinary texts the full scan, with unusual characters too."""
     assert is_clean({"/payload": {"kind": "fact", "content": content}, "/source_span": {"uri": "u", "end": 14}})
+
+
+def test_a_mask_beside_a_token_does_not_hide_it() -> None:
+    """A mask in the place of a token is harmless; a mask, a placeholder or a long row that a token follows is not."""
+    token = "qT7Zk2mXw9" + "Ltr4Vb8PcdYh5GnQ"
+    assert found("sk-proj-" + "x" * 24) == set()
+    assert found("sk-proj-your-key-here") == set()
+    for text in (f"{token}{'x' * 8}", f"your-{token}", f"{token}-here", f"{'x' * 24}{token}"):
+        assert "openai-project-key" in found(f"Use sk-proj-{text} now."), text

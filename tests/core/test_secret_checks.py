@@ -75,6 +75,7 @@ ACCEPTED: dict[str, list[str]] = {
     "bare-password": [STRONG, "81726" + "354", "maple river".replace(" ", "-") + "-7", "Tmp-4829" + "-Xk", "monkey!"],
     "lone-password": [STRONG, "sunflower"],
     "quoted-password": [
+        "#abc!Tr0" + "ub4",
         "Dx6 blue " + "finch",
         STRONG,
         "correct horse battery " + "staple",
@@ -92,7 +93,7 @@ ACCEPTED: dict[str, list[str]] = {
     "consonant-run": ["qzxw kvbt mnlp rjhd"],
     "command-password": [STRONG, PHRASE, f'{STRONG}"'],
     "header-secret": [RANDOM, "26240490-8637-4856-" + "9139-e2ec35ba2d48"],
-    "pair-password": ["Passw0rd!" + "x", "hunt" + "er2!x"],
+    "pair-password": ["Passw0rd!" + "x", "hunt" + "er2!x", "P@ssw" + "0rd1", "P@ssw" + "0rd1@db.corp.dev:5432"],
 }
 REFUSED: dict[str, list[str]] = {
     "spoken-password": [

@@ -1,8 +1,8 @@
 """The HTTP server's side of a connection: uvicorn's protocol with limits on time, bytes and number of requests.
 
 uvicorn limits only the idle time of a connection. Here each wait for a client has a deadline, also while the client
-sends nothing at all or does not read its response. One check of all connections per second costs less than a timer for
-each.
+sends nothing at all or does not read its response. One check of all connections each half second costs less than a
+timer for each.
 
 uvicorn also parses all requests of a pipeline at once, and so lets the other connections wait. Here a request is parsed
 after the response to the one before it.

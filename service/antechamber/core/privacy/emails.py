@@ -10,7 +10,7 @@ _RESERVED: Final = (
     ".example.com", ".example.net", ".example.org", ".example", ".invalid", ".localhost", ".test", ".local",
     ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".localdomain", ".arpa",
 )  # fmt: skip
-"""Domains that no person has (RFC 2606, RFC 6761, RFC 6762; RFC 6762, appendix G; ICANN for `internal`)."""
+"""Domains that no person has (RFC 2606, RFC 6761, RFC 6762 with its appendix G; ICANN for `internal`)."""
 _PROGRAMS: Final = (
     ".users.noreply.github.com", ".users.noreply.gitlab.com", ".gserviceaccount.com", ".compute.amazonaws.com",
     ".compute.internal", ".mongodb.net",
@@ -21,20 +21,20 @@ _AUTOMATIC: Final = frozenset({"git", "noreply", "no-reply", "donotreply", "do-n
 _FILES: Final = (
     ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".css", ".js", ".json", ".html", ".htm", ".xml", ".yml",
     ".yaml", ".toml", ".txt", ".ts", ".tsx", ".jsx", ".pdf", ".lock", ".log", ".cfg", ".conf", ".ini", ".dll", ".exe",
-    ".tgz", ".tar", ".gz", ".whl", ".service", ".timer", ".socket", ".mount", ".target", ".slice", ".scope", ".path",
+    ".tgz", ".tar", ".gz", ".whl", ".service", ".timer", ".socket", ".mount", ".slice", ".scope", ".path",
 )  # fmt: skip
 """Endings of names of files and of systemd's units, such as `logo@2x.png` and `getty@tty1.service`, none of which is a
 top-level domain."""
 _LOGIN: Final = re.compile(
     r"(?:\b(?:ssh|sftp|mosh|ssh-copy-id|autossh|sshfs)(?:[ \t]+-[A-Za-z]\S{0,30}(?:[ \t]+[^\s@-]\S{0,40})?){0,4}"
     r"[ \t]+[\"'`]?"
-    r"|\b(?!mailto)[a-z][a-z0-9+.-]{1,20}://[^\s@]{0,40})\Z",
+    r"|\b(?!mailto)[a-z][a-z0-9+.-]{1,20}://[^\s@/?#]{0,40})\Z",
     re.IGNORECASE,
 )
 """The end of a text before the account and host of a login or of an address with a scheme."""
 _LOGIN_REACH: Final = 90
 """Characters before an address that are searched for such a beginning."""
-_REMOTE_PATH: Final = re.compile(r":(?:[\w~./-]*[/~]|[0-9]{2,5}\b|[\w.-]+\.git\b)")
+_REMOTE_PATH: Final = re.compile(r":(?:[\w~./-]*[/~]|(?:22|[0-9]{4,5})\b|[\w.-]+\.git\b)")
 """What follows a host and no mailbox: the path of scp and git, or a port."""
 _ADDRESSES: Final = re.compile(r"(?<![\w.%+@-])[\w.%+'-]*+@[\w.%+@-]*+")
 """Runs of the characters of addresses, each matched from its beginning only, so that a text is read once."""

@@ -14,7 +14,7 @@ from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.texts import SHORT, Text
-from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, MASKED, entropy_of, variety_of
+from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, is_masked, variety_of
 
 _Spans = Sequence[tuple[int, int]]
 """The spans of a match and of its groups; those of a group without a match are negative."""
@@ -209,10 +209,15 @@ class Matcher:
         return (
             (not rule.min_entropy or entropy_of(head) >= rule.min_entropy)
             and (not rule.min_variety or variety_of(head) >= rule.min_variety)
-            and (rule.kind != "secret" or _MASKED.search(head) is None)
-            and (self._placeholders is None or self._placeholders.fullmatch(head.encode(errors="replace")) is None)
+            and not (len(value) <= _HEAD and self._is_harmless(value))
             and (self._check is None or self._check(value))
         )
+
+    def _is_harmless(self, value: str) -> bool:
+        """Return whether a value is a placeholder, or a mask in the place of a secret."""
+        if self.rule.kind == "secret" and is_masked(value):
+            return True
+        return self._placeholders is not None and bool(self._placeholders.fullmatch(value.encode(errors="replace")))
 
     def _is_near(self, whole: str, start: int, end: int) -> bool:
         distance = self.rule.context_distance
@@ -222,7 +227,6 @@ class Matcher:
         return self._context.search(around.encode(errors="replace")) is not None
 
 
-_MASKED: Final = re.compile(MASKED, re.IGNORECASE)
 _LOOSE: Final = frozenset({"listed", "wrapped", "split"})
 """Decoders that join words by chance."""
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
@@ -234,7 +238,7 @@ _MATCHED: Final = 3
 _REPEATED: Final = 2
 """Matches with a value that was seen before that count as one unit of effort."""
 _HEAD: Final = 2_048
-"""Characters of a value that bounds and placeholders judge; a longer value is a row of values, or no value."""
+"""Characters of a value by which bounds judge it; a longer value is no placeholder."""
 _JUDGED: Final = 2
 """Units of effort of a value that was not seen before."""
 _CHECKED: Final = 6

@@ -49,7 +49,7 @@ _CODE: Final = re.compile(
 )
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
 """A sentence in Chinese or Japanese, which have no blanks between words."""
-_COLOR: Final = re.compile("#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?![0-9a-z])", re.IGNORECASE)
+_COLOR: Final = re.compile("#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?:[;,)]|$)", re.IGNORECASE)
 _DIGEST: Final = re.compile("(?:sha[0-9]{1,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
 _REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9])")
 _OBJECT: Final = re.compile("[a-z]+(?:-[a-z]+)+-[0-9a-f]{4,6}$")
@@ -81,7 +81,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _RUNS: Final = re.compile(r"[0-9A-Za-z]+")
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
-_HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)*)(?::[0-9]{1,5})?(?:/\S*)?$")
+_HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:[0-9]))(?::[0-9]{1,5})?(?:/\S*)?$")
 """The host behind an account and a password in an address."""
 _NUMBERS: Final = re.compile("[0-9]+")
 _KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")

@@ -1,6 +1,7 @@
 """Bounds on values: entropy, variety and placeholders, which separate secrets from examples of secrets."""
 
 import math
+import re
 from collections import Counter
 from typing import Final
 
@@ -12,11 +13,15 @@ COMMON_PLACEHOLDERS: Final = (
 )
 """Values that are no secrets, for rules of the kind `secret`; each pattern matches a whole value, case is ignored."""
 
-MASKED: Final = (
-    r"(?:xxxxxxxx|\*\*\*\*|########|0000000000000000|[-_]here$"
-    r"|(?:^|[-_./:])your[-_])"
-)
-"""Parts of values that documents give in the place of a token, behind its real prefix; case is ignored."""
+_MASKS: Final = re.compile(r"x{8,}|\*{4,}|#{8,}|0{16,}|[-_]here$|(?:^|[-_./:])your[-_]", re.IGNORECASE)
+"""Parts of values that documents give in the place of a token, behind its real prefix."""
+_RUN: Final = re.compile("[0-9A-Za-z]{16}")
+
+
+def is_masked(value: str) -> bool:
+    """Return whether a value has a mask, and beside it no run of letters and digits that could be a token."""
+    rest, masks = _MASKS.subn(" ", value)
+    return masks > 0 and _RUN.search(rest) is None
 
 
 def entropy_of(value: str) -> float:
