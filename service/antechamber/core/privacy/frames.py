@@ -100,17 +100,19 @@ _KINDS: Final = {
         r"en secreto|a escondidas|discretamente)\b|незаметно|тайком|悄悄|偷偷|暗中|こっそり|密かに"
     ),
     "not-told": (
-        r"\b(?:should|must|need|may)(?: not|n['’]t) (?:learn|hear|know|find out)\b|\bdo(?: not|"
-        r"n['’]t) bring (?:it|this) up\b|\bnever reveal that\b|\bsay (?:that )?you don['’]t know\b|"
+        r"\b(?:should|must|need|may)(?: not|n['’]t) (?:learn|hear|know|find out)\b|"
         r"\bn['’]en parle\w* (?:surtout )?(?:pas|jamais)|\bque (?:el|la) \pL+ no se entere|\berwähn\w+ (?:das|"
-        "es|dies) (?:weder|nicht|nie)|не говори (?:об этом|никому)|别告诉|不要告诉|知られない|言わないで|"
-        r"内緒|\bkeep (?:the|this) (?:\w+ ){0,2}?to yourself\b|\bleave this (?:entry|note|memory) out\b|"
-        r"\bdeny that (?:you|it)\b|\bno mention (?:of it |of this )?in the\b"
+        "es|dies) (?:weder|nicht|nie)|не говори (?:об этом|никому)|别告诉|不要告诉|知られない|言わないで|内緒"
+    ),
+    "concealment": (
+        r"\bkeep (?:the|this) (?:\w+ ){0,2}?to yourself\b|\bleave this (?:entry|note|memory) out\b|"
+        r"\bdeny that (?:you|it)\b|\bno mention (?:of it |of this )?in the\b|\bnever reveal that\b|"
+        r"\bsay (?:that )?you don['’]t know\b|\bdo(?: not|n['’]t) bring (?:it|this) up\b"
     ),
     "person": (
-        r"\b(?:users?|persons?|humans?|reviewers?|maintainers?|owners?|nobody|anyone|memory|pr description|"
-        r"nutzer|benutzer|prüfer|utilisateur|relecteur|usuario|revisor|usuário)\b|пользовател|ревьюер|用户|"
-        r"评审|审核|维护者|ユーザー|レビュ|\byourself\b|\b(?:commit message|made it|asked about)\b"
+        r"\b(?:users?|persons?|humans?|reviewers?|maintainers?|owners?|nobody|anyone|nutzer|benutzer|prüfer|"
+        r"utilisateur|relecteur|usuario|revisor|usuário)\b|пользовател|ревьюер|用户|评审|审核|维护者|ユーザー|"
+        "レビュ"
     ),
     "send": (
         r"\b(?:send|post|mail|mailed|e-?mail|upload|include|paste|push|attach|forward|transmit|poste|envoi\w*|"
@@ -202,6 +204,7 @@ _FRAMES: Final = (
     _Frame(frozenset({"spread", "this-text", "agent-place"})),
     _Frame(frozenset({"hide", "person"}), can_be_forbidden=False),
     _Frame(frozenset({"not-told", "person"}), can_be_forbidden=False),
+    _Frame(frozenset({"concealment"}), can_be_forbidden=False),
     _Frame(frozenset({"send", "secret-thing", "outside"})),
     _Frame(frozenset({"condition", "talk", "harm"})),
     _Frame(frozenset({"role", "free"})),

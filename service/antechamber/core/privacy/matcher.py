@@ -238,7 +238,7 @@ _MATCHED: Final = 3
 _REPEATED: Final = 2
 """Matches with a value that was seen before that count as one unit of effort."""
 _HEAD: Final = 2_048
-"""Characters of a value by which bounds judge it; a longer value is no placeholder."""
+"""Characters of a value that bounds judge; a longer value is no placeholder."""
 _JUDGED: Final = 2
 """Units of effort of a value that was not seen before."""
 _CHECKED: Final = 6
