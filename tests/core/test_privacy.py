@@ -1,6 +1,7 @@
 """Privacy rules: matches and non-matches of each rule, pointers of findings, and hostile texts."""
 
 import base64
+import hashlib
 import json
 import string
 import uuid
@@ -450,6 +451,17 @@ def test_no_divided_secret_is_called_clean(secret: str, cuts: list[int], first: 
     else:
         values["/payload"] = {"content": "Run it.", "tags": pieces}
     assert not (is_clean(values) and GATE.find_private(values))
+
+
+@pytest.mark.parametrize("content", ["Run it before the deploy.", "**Cloudflare account**: Workers are enabled."])
+@pytest.mark.parametrize("scope", ["HARBOR/crane", "Quay9/crane", "cloudflare/workers-sdk", "acme-payments-service"])
+def test_a_key_and_the_scope_after_it_are_no_token(scope: str, content: str) -> None:
+    """A key with a prefix gives the form of a random token together with a scope, or of the key of a service."""
+    for number in range(60):
+        digest = hashlib.sha256(bytes([number])).hexdigest()
+        for key in (f"ge-{digest[:40]}", f"run-{digest[:18]}"):
+            values = {"/idempotency_key": key, "/scope_id": scope, "/payload": {"content": content}}
+            assert GATE.find_private(values) == [], key
 
 
 @pytest.mark.parametrize("content", ['Run it,\n\tthen "wait".', "a\\b", "\x1b[0m", "caf\u00e9", "orders-2 and 3"])

@@ -95,13 +95,18 @@ class Matcher:
     def fits(self, decoded: tuple[str, ...]) -> bool:
         """Return whether the rule may find something in a text that decoders made.
 
-        Hidden characters are what a reader does not see in the text itself, and some decoders join words by chance, so
-        that only a rule for secrets with a form of their own finds something there.
+        Hidden characters are what a reader does not see in the text itself. Some decoders join words by chance, so that
+        only a rule for secrets with a form finds something there. Between two values of an event that form must be the
+        rule's own: an idempotency key and the scope after it look like a token with any prefix, or like the key of the
+        service that the scope is named after.
         """
-        if self.rule.kind == "hidden":
+        rule = self.rule
+        if rule.kind == "hidden":
             return not decoded
-        is_token = self.rule.kind == "secret" and self._search is None and not has_groups(self.rule.pattern)
-        return is_token or _LOOSE.isdisjoint(decoded)
+        if _LOOSE.isdisjoint(decoded):
+            return True
+        has_form = rule.kind == "secret" and self._search is None and not has_groups(rule.pattern)
+        return has_form and not ("split" in decoded and (rule.general or rule.context))
 
     def find(self, text: Text, effort: Effort, areas: Areas | None = None) -> Iterable[Span]:
         """Return the values in a text, or in some areas of it; those of most texts are none, which one look finds out.

@@ -50,12 +50,7 @@ class TokenSearch:
     """
 
     def __init__(self, engine: Engine) -> None:
-        # Harmless fragments of two events together often have a random form, which is all that general rules ask for.
-        fitting = frozenset(
-            index
-            for index, matcher in enumerate(engine.matchers)
-            if matcher.fits(("split",)) and not matcher.rule.general
-        )
+        fitting = frozenset(index for index, matcher in enumerate(engine.matchers) if matcher.fits(("split",)))
         self.rule_ids = frozenset(engine.rules[index].rule_id for index in fitting)
         self._engine = engine
         self._prefilter = engine.prefilter(fitting)
