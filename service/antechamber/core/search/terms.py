@@ -35,7 +35,8 @@ class IndexedText(Struct, frozen=True):
         return sum(self.frequencies.values())
 
 
-@lru_cache(maxsize=1 << 16)
+# Numbers and names of texts come once each, and would fill a larger cache for hours with what is not asked for again.
+@lru_cache(maxsize=1 << 13)
 def term_of(word: str) -> str:
     """Return the term of a word."""
     # A stemmer keeps the word that it works on, so threads must not share one.
