@@ -131,6 +131,8 @@ class Gate:
         document = EventText(values)
         search = self._search(wanted)
         seen = list(islice(search.look(document), _MOST))
+        if not seen:
+            return Examination([], search.steps)
         hidden = {document.name_index(one.part) for one in seen if document.place(one.part).is_name}
         actions = self._levels[scope].actions
         found = (self._finding(one, document, hidden, actions) for one in seen)

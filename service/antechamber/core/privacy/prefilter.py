@@ -118,8 +118,9 @@ class Prefilter:
         self._indexes = [self._places[word] for word in words]
         self._whole_words = frozenset(index for index, place in enumerate(self._indexes) if place not in self._loose)
         self._automaton_indexes = {place: index for index, place in enumerate(self._indexes)}
-        self._literals = _automaton(words)
-        self._shapes = _automaton(self._shaped)
+        self._literals = _automaton(words, Implementation.ContiguousNFA)
+        # Shapes have five signs, so that even a table of all transitions is small, and it is read in half the time.
+        self._shapes = _automaton(self._shaped, Implementation.DFA)
         self._shape_rules = list(self._shaped.values())
         self._any_shaped = reduce(or_, self._shape_rules, 0)
         self._whole = {index: RuleCandidate(index, None) for index in rules}
@@ -233,8 +234,8 @@ class Prefilter:
     def _of_shapes(self, data: bytes) -> int:
         """Return the rules of which a text has a shape."""
         shapes = shapes_of(data.replace(_BORDER, _BETWEEN))
-        found = {match[0] for match in self._shapes.find_matches_as_indexes(shapes, overlapping=True)}
-        return reduce(or_, (self._shape_rules[place] for place in found), 0)
+        matches = self._shapes.find_matches_as_indexes(shapes, overlapping=True)
+        return reduce(or_, (self._shape_rules[place] for place in {match[0] for match in matches}), 0) if matches else 0
 
     def _satisfied(self, data: bytes, words: set[int], found: int) -> list[int]:
         """Return those of some rules whose demands a text satisfies, in order."""
@@ -317,8 +318,8 @@ def _needs_of_pattern(rule: Rule) -> Needs:
     return Needs(None, (), 0, needs.digits, reach=reach_of(pattern_of(rule))) if rule.separators else needs
 
 
-def _automaton(words: Iterable[str]) -> BytesAhoCorasick:
-    return BytesAhoCorasick([word.encode() for word in words], implementation=Implementation.ContiguousNFA)
+def _automaton(words: Iterable[str], implementation: Implementation) -> BytesAhoCorasick:
+    return BytesAhoCorasick([word.encode() for word in words], implementation=implementation)
 
 
 def _find_areas(data: bytes, spots: list[tuple[int, int]], reach: int) -> Areas:
