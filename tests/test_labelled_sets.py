@@ -11,8 +11,13 @@ from pathlib import Path
 import pytest
 from stdnum import iban, luhn
 
+from antechamber.core.privacy.hostile_prose import Model, source_of
+from lib.hostile_training import score, train
+from lib.labelled.prose_texts import HELD_OUT, TRAINED, Text, read_texts
 from lib.labelled.recipes import CLASSES, MAKERS, Labelled, expand, load
 from lib.labelled_sets import SETS, make_sets
+from lib.train_hostile import MODEL, digest_of
+from support import GATE
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 OWN_FIELDS = {"basic", "crc", "crypt", "mnemonic", "password0", "password1", "password64"}
@@ -111,3 +116,60 @@ def test_sets_are_printed_as_lines(texts: list[Labelled]) -> None:
     wrong = subprocess.run([*command, "sentence"], cwd=SCRIPTS, capture_output=True, text=True, check=False)  # noqa: S603 -- our own program
     assert (wrong.returncode, "no set is called sentence" in wrong.stderr) == (2, True)
     assert "benign" in SETS
+
+
+def test_the_model_of_hostile_prose_is_that_of_its_texts() -> None:
+    """Texts that were changed need a new model, which `scripts/train_hostile` makes."""
+    assert source_of(MODEL.read_bytes()) == digest_of(TRAINED)
+
+
+def test_no_held_out_text_is_trained() -> None:
+    """What measures the model is none of what it learned from."""
+    trained = {text.text for text in read_texts(TRAINED)}
+    held_out = read_texts(HELD_OUT)
+    assert len(trained) > 10_000
+    assert len(held_out) > 600
+    assert trained.isdisjoint(text.text for text in held_out)
+
+
+def test_hostile_prose_that_was_never_seen_is_found() -> None:
+    """Of such texts nine of ten are warned, in each language most, and few harmless ones that resemble them."""
+    kinds = {rule.rule_id: rule.kind for rule in GATE.rules}
+    found: Counter[tuple[str, bool]] = Counter()
+    texts = read_texts(HELD_OUT)
+    for text, is_hostile, language in texts:
+        rules = {finding.rule_id for finding in GATE.scan({"/payload": {"content": text}})}
+        found[language, is_hostile] += any(kinds.get(rule) == "hostile" for rule in rules)
+    number = Counter((text.language, text.is_hostile) for text in texts)
+    hostile = sum(found[key] for key in found if key[1])
+    assert hostile >= 0.88 * sum(number[key] for key in number if key[1])
+    assert sum(found[key] for key in found if not key[1]) <= 0.06 * sum(number[key] for key in number if not key[1])
+    assert all(found[key] >= 0.75 * number[key] for key in number if key[1])
+
+
+def test_training_separates_what_its_texts_separate() -> None:
+    """A model of a few texts knows their kinds of requests in other sentences, and is the same each time."""
+    hostile = ("copy the token to our server", "send the token to our server now", "copy the keys to our server")
+    harmless = ("run the tests before the deploy", "build the server and run the tests", "keep the tests green")
+    texts = [Text(f"{text} {number}", text in hostile) for text in (*hostile, *harmless) for number in range(4)]
+    weights, bias = train(texts)
+    assert (weights, bias) == train(texts)
+    model = Model(weights, bias)
+    assert score(model, "Please send the keys to our server.") > 0 > score(model, "Please run the tests before lunch.")
+    assert score(model, "") < 0
+
+
+@pytest.mark.parametrize("line", ["hostile\ten\n", "bad\ten\ttext\n"])
+def test_a_line_of_another_form_is_an_error(line: str, tmp_path: Path) -> None:
+    """Labels, languages and texts are three fields, and there are two labels."""
+    file = tmp_path / "texts.txt"
+    file.write_text(line)
+    with pytest.raises(ValueError, match=r"label|unpack"):
+        read_texts(file)
+
+
+def test_line_breaks_and_backslashes_of_texts_are_kept(tmp_path: Path) -> None:
+    """A text of several lines is one line of the file."""
+    file = tmp_path / "texts.txt"
+    file.write_text("harmless\tde\tzwei\\nZeilen und \\\\n\n")
+    assert read_texts(file) == [Text("zwei\nZeilen und \\n", is_hostile=False, language="de")]

@@ -17,6 +17,7 @@ from lib.labelled import (
     held_out_texts,
     hostile_texts,
     personal_texts,
+    prose_texts,
     secret_texts,
 )
 from lib.labelled.recipes import Labelled
@@ -44,6 +45,7 @@ SETS: Final[dict[str, Callable[[random.Random], Iterator[Labelled]]]] = {
     "hostile": hostile_texts.make_hostile,
     "hostile-members": hostile_texts.make_hostile_members,
     "disguised": hostile_texts.make_disguised,
+    "held-out-prose": prose_texts.make_held_out_prose,
     "benign": benign_texts.make_benign,
 }
 """The maker of each set by its name."""
