@@ -86,9 +86,9 @@ def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     for start, end, _ in hostile:
         if start >= place:
             is_heavy = [*map((0.0).__lt__, map(model.weight, tokens[start:end]))]
-            if True in is_heavy:
-                first, last = start + is_heavy.index(True), end - 1 - is_heavy[::-1].index(True)
-                yield spans[first][0], spans[last][1]
+            # A passage may be hostile by pairs of words alone, and is then marked as a whole.
+            marked = is_heavy if True in is_heavy else [True] * len(is_heavy)
+            yield spans[start + marked.index(True)][0], spans[end - 1 - marked[::-1].index(True)][1]
             place = end
 
 
