@@ -161,10 +161,10 @@ def test_training_separates_what_its_texts_separate() -> None:
 
 @pytest.mark.parametrize("line", ["hostile\ten\n", "bad\ten\ttext\n"])
 def test_a_line_of_another_form_is_an_error(line: str, tmp_path: Path) -> None:
-    """Labels, languages and texts are three fields, and there are two labels."""
+    """Labels, languages and texts are three fields, and there are two labels; the error names file and line."""
     file = tmp_path / "texts.txt"
     file.write_text(line)
-    with pytest.raises(ValueError, match=r"label|unpack"):
+    with pytest.raises(ValueError, match=r"^texts\.txt, line 1: write hostile or harmless"):
         read_texts(file)
 
 

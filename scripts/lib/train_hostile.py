@@ -28,12 +28,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/train_hostile", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="write the model without judging parts first")
     arguments = parser.parse_args()
-    texts = read_texts(TRAINED)
+    try:
+        texts = read_texts(TRAINED)
+    except ValueError as error:
+        parser.error(str(error))
     if not arguments.quick:
         for line in _judged(texts):
             print(line)
     weights, bias = train(texts)
-    MODEL.write_bytes(write_model(weights, bias - CAUTION, digest_of(TRAINED)))
+    # A run that is interrupted leaves the old model.
+    new = MODEL.with_suffix(".new")
+    new.write_bytes(write_model(weights, bias - CAUTION, digest_of(TRAINED)))
+    new.replace(MODEL)
     print(
         f"{MODEL.name}: trained from {len(texts):,} texts, {sum(text.is_hostile for text in texts):,} of them hostile"
     )

@@ -61,7 +61,7 @@ def test_ordinary_guidance_is_harmless(text: str) -> None:
 
 
 def test_a_request_within_a_long_text_is_found_where_it_is() -> None:
-    """Passages of a long text are judged one by one, and harmless text around them dilutes nothing."""
+    """Passages of a long text are judged one by one, so that its length does not hide them."""
     request = " ".join(HOSTILE[1:4])
     spans = [*find_hostile_prose(f"{AROUND}{request} {AROUND}", Effort())]
     assert spans
@@ -108,8 +108,8 @@ def test_a_model_is_stored_and_read() -> None:
 def test_what_is_repeated_counts_once() -> None:
     """A list of similar names is no request because of their number."""
     model = Model([1.0] * PLACES, 0.0)
-    once, often = next(model.passages(["memory"] * 2)), next(model.passages(["memory"] * 30))
-    assert often[2] < once[2] * 2
+    (_, _, once), (_, _, often) = (*model.passages(["memory"] * 2), *model.passages(["memory"] * 30))
+    assert often < once * 2
 
 
 def test_a_text_of_any_length_has_a_bounded_cost() -> None:

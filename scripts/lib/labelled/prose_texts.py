@@ -14,6 +14,8 @@ from lib.labelled.recipes import Labelled
 
 TRAINED: Final = Path(__file__).with_name("prose.txt")
 HELD_OUT: Final = Path(__file__).with_name("held_out_prose.txt")
+_FIELDS: Final = 2
+"""Fields of a line after its label."""
 _ESCAPED: Final = re.compile(r"\\\\|\\n")
 
 
@@ -31,11 +33,12 @@ def read_texts(file: Path) -> list[Text]:
     Raises ValueError if a line has another form.
     """
     texts = []
-    for line in file.read_text(encoding="utf-8").split("\n")[:-1]:
-        label, language, text = line.split("\t")
-        if label not in {"hostile", "harmless"}:
-            message = f"{label!r} is no label"
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        label, *fields = line.split("\t")
+        if label not in {"hostile", "harmless"} or len(fields) != _FIELDS:
+            message = f"{file.name}, line {number}: write hostile or harmless, a language and a text, divided by tabs"
             raise ValueError(message)
+        language, text = fields
         text = _ESCAPED.sub(lambda found: "\n" if found[0] == r"\n" else "\\", text)
         texts.append(Text(text, label == "hostile", language))
     return texts

@@ -62,11 +62,9 @@ class Model:
         weight_of = self._weights.__getitem__
         near, far = pairs_of(tokens)
         for start, end in passages_of(tokens):
-            # Lines of Python count for long texts: the sums of words and of pairs are one expression.
-            total = sum(map(self.weight, set(tokens[start:end]))) + sum(
-                map(weight_of, {*near[start:end], *far[start:end]})
-            )
-            yield start, end, total * self._unit / length_of(end - start) + self._bias
+            words = sum(map(self.weight, set(tokens[start:end])))
+            pairs = sum(map(weight_of, {*near[start:end], *far[start:end]}))
+            yield start, end, (words + pairs) * self._unit / length_of(end - start) + self._bias
 
     def _weight(self, token: str) -> float:
         return sum(map(self._weights.__getitem__, places_of(token)))
@@ -79,11 +77,11 @@ def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     """
     effort.spend(len(text) >> _LENGTH)
     model, tokens = shipped_model(), tokens_of(text)
-    hostile = [passage for passage in model.passages(tokens) if passage[2] > 0]
+    hostile = [(start, end) for start, end, score in model.passages(tokens) if score > 0]
     if not hostile:
         return
     spans, place = [*map(re.Match.span, _TOKEN.finditer(text))], 0
-    for start, end, _ in hostile:
+    for start, end in hostile:
         if start >= place:
             is_heavy = [*map((0.0).__lt__, map(model.weight, tokens[start:end]))]
             # A passage may be hostile by pairs of words alone, and is then marked as a whole.
