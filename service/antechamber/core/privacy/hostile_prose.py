@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from math import sqrt
+from math import inf, sqrt
 from typing import Final
 from zlib import crc32
 
@@ -66,12 +66,27 @@ class Model:
             pairs = sum(map(weight_of, {*near[start:end], *far[start:end]}))
             yield start, end, (words + pairs) * self._unit / length_of(end - start) + self._bias
 
+    def heaviest(self, tokens: Sequence[str]) -> tuple[int, int]:
+        """Return the part of a passage that makes it hostile, by the indexes of its first and last token.
+
+        It is the part with the greatest sum (Kadane's algorithm), after each token has borne its share of the bias.
+        """
+        share = self._bias / self._unit * length_of(len(tokens)) / len(tokens)
+        best, first, total = (-inf, 0, 0), 0, 0.0
+        for index, (token, near, far) in enumerate(zip(tokens, *pairs_of(tokens), strict=True)):
+            if total < 0:
+                first, total = index, 0.0
+            total += self.weight(token) + self._weights[near] + self._weights[far] + share
+            best = max(best, (total, first, index))
+        # The last pair has one more token.
+        return best[1], min(best[2] + 1, len(tokens) - 1)
+
     def _weight(self, token: str) -> float:
         return sum(map(self._weights.__getitem__, places_of(token)))
 
 
 def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
-    """Yield the spans of hostile prose, each from its first to its last suspicious word.
+    """Yield the spans of hostile prose, each the part of a passage that weighs most.
 
     Raises EffortSpentError if the text is too long.
     """
@@ -83,10 +98,8 @@ def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     spans, place = [*map(re.Match.span, _TOKEN.finditer(text))], 0
     for start, end in hostile:
         if start >= place:
-            is_heavy = [*map((0.0).__lt__, map(model.weight, tokens[start:end]))]
-            # A passage may be hostile by pairs of words alone, and is then marked as a whole.
-            marked = is_heavy if True in is_heavy else [True] * len(is_heavy)
-            yield spans[start + marked.index(True)][0], spans[end - 1 - marked[::-1].index(True)][1]
+            first, last = model.heaviest(tokens[start:end])
+            yield spans[start + first][0], spans[start + last][1]
             place = end
 
 
