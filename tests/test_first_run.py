@@ -82,9 +82,7 @@ def test_on_a_terminal_a_wrong_answer_is_asked_again(tmp_path: Path, monkeypatch
     with os.fdopen(theirs, encoding="utf-8") as terminal, os.fdopen(ours, "wb", buffering=0) as keyboard:
         keyboard.write(b"\nada lovelace\n\nbot\nworker:a, tool:b\nplanet:x\nproject:x session:*\n")
         monkeypatch.setattr("sys.stdin", terminal)
-        command = main.get_command(None, "init")  # type: ignore[arg-type]
-        assert command is not None
-        command.main([str(tmp_path / "data")], standalone_mode=False)
+        main.main(["init", str(tmp_path / "data")], standalone_mode=False)
     producers = read_policy(tmp_path / "data" / "policies").producers
     assert [(one.identity, one.owner) for one in producers.values()] == [
         ("worker:a", "ada lovelace"),

@@ -11,7 +11,7 @@ The weights are hashed (feature hashing, Weinberger et al. 2009): a feature has 
 import re
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import inf, sqrt
@@ -33,6 +33,8 @@ _BEGINNINGS: Final = (4, 5, 6, 7)
 """Characters of the beginnings that words with the same stem share."""
 _ALIKE: Final = str.maketrans("123456789\u2019", "000000000'")
 """Characters that are the same to the model."""
+_STOP: Final = re.compile(r"[.;:!?\u061f](?!\w)|[\u3002\uff01\uff1a\uff1b\uff1f]")
+"""A sign at the end of a sentence, or of a large part of one; a period in a file name is none."""
 _PASSAGE: Final = 40
 """Tokens of a passage; each begins in the middle of the one before."""
 _SHORTEST: Final = 24
@@ -66,27 +68,33 @@ class Model:
             pairs = sum(map(weight_of, {*near[start:end], *far[start:end]}))
             yield start, end, (words + pairs) * self._unit / length_of(end - start) + self._bias
 
-    def heaviest(self, tokens: Sequence[str]) -> tuple[int, int]:
-        """Return the part of a passage that makes it hostile, by the indexes of its first and last token.
+    def heaviest(self, tokens: Sequence[str], ends: Container[int]) -> tuple[int, int]:
+        """Return the sentences of a passage that make it hostile, by the indexes of their first and last token.
 
-        It is the part with the greatest sum (Kadane's algorithm), after each token has borne its share of the bias.
+        They are the neighbors with the greatest sum (Kadane's algorithm), after each token has borne its share of the
+        bias. `ends` has the indexes of the tokens that end a sentence.
         """
         share = self._bias / self._unit * length_of(len(tokens)) / len(tokens)
-        best, first, total = (-inf, 0, 0), 0, 0.0
-        for index, (token, near, far) in enumerate(zip(tokens, *pairs_of(tokens), strict=True)):
-            if total < 0:
-                first, total = index, 0.0
-            total += self.weight(token) + self._weights[near] + self._weights[far] + share
-            best = max(best, (total, first, index))
-        # The last pair has one more token.
-        return best[1], min(best[2] + 1, len(tokens) - 1)
+        weights = [
+            self.weight(token) + self._weights[near] + self._weights[far] + share
+            for token, near, far in zip(tokens, *pairs_of(tokens), strict=True)
+        ]
+        best, first, total, start = (-inf, 0, 0), 0, 0.0, 0
+        for index in range(len(tokens)):
+            if index in ends or index == len(tokens) - 1:
+                if total < 0:
+                    first, total = start, 0.0
+                total += sum(weights[start : index + 1])
+                best = max(best, (total, first, index))
+                start = index + 1
+        return best[1], best[2]
 
     def _weight(self, token: str) -> float:
         return sum(map(self._weights.__getitem__, places_of(token)))
 
 
 def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
-    """Yield the spans of hostile prose, each the part of a passage that weighs most.
+    """Yield the spans of hostile prose, each the sentences of a passage that weigh most.
 
     Raises EffortSpentError if the text is too long.
     """
@@ -98,7 +106,8 @@ def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     spans, place = [*map(re.Match.span, _TOKEN.finditer(text))], 0
     for start, end in hostile:
         if start >= place:
-            first, last = model.heaviest(tokens[start:end])
+            stops = {index - start for index in range(start, end) if _STOP.match(text, spans[index][0])}
+            first, last = model.heaviest(tokens[start:end], stops)
             yield spans[start + first][0], spans[start + last][1]
             place = end
 
