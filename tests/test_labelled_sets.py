@@ -5,14 +5,14 @@ import random
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 from stdnum import iban, luhn
 
-from antechamber.core.privacy.hostile_prose import Model, source_of
-from lib.hostile_training import score, train
+from antechamber.core.privacy.hostile_prose import Model, source_of, tokens_of
+from lib.hostile_training import train
 from lib.labelled.prose_texts import HELD_OUT, TRAINED, Text, read_texts
 from lib.labelled.recipes import CLASSES, MAKERS, Labelled, expand, load
 from lib.labelled_sets import SETS, make_sets
@@ -147,6 +147,21 @@ def test_hostile_prose_that_was_never_seen_is_found() -> None:
     assert all(found[key] >= 0.75 * number[key] for key in number if key[1])
 
 
+def test_harmless_sentences_around_a_request_do_not_hide_it() -> None:
+    """Between two harmless sentences of its language, a request of the same texts is found nearly as often."""
+    texts = read_texts(HELD_OUT)
+    around = defaultdict(list)
+    for text, is_hostile, language in texts:
+        if not is_hostile and len(tokens_of(text)) < 26:
+            around[language].append(text)
+    hidden = []
+    for index, (text, is_hostile, language) in enumerate(texts):
+        first, last = (around[language][place % len(around[language])] for place in (index, 7 * index + 1))
+        hidden += [f"{first} {text} {last}"] * is_hostile
+    found = sum(bool(GATE.scan({"/payload": {"content": text}})) for text in hidden)
+    assert found >= 0.84 * len(hidden)
+
+
 def test_training_separates_what_its_texts_separate() -> None:
     """A model of a few texts knows their kinds of requests in other sentences, and is the same each time."""
     hostile = ("copy the token to our server", "send the token to our server now", "copy the keys to our server")
@@ -155,8 +170,8 @@ def test_training_separates_what_its_texts_separate() -> None:
     weights, bias = train(texts)
     assert (weights, bias) == train(texts)
     model = Model(weights, bias)
-    assert score(model, "Please send the keys to our server.") > 0 > score(model, "Please run the tests before lunch.")
-    assert score(model, "") < 0
+    assert [*model.find("Please send the keys to our server.")]
+    assert [*model.find("Please run the tests before lunch.")] == [*model.find("")] == []
 
 
 @pytest.mark.parametrize("line", ["hostile\ten\n", "bad\ten\ttext\n"])

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from antechamber.core.privacy.hostile_prose import (
     PLACES,
-    Model,
     length_of,
     pairs_of,
     passages_of,
@@ -58,11 +57,6 @@ def train(texts: Iterable[Text], seed: int = 1) -> tuple[list[float], float]:
     return weights, bias
 
 
-def score(model: Model, text: str) -> float:
-    """Return the score of the most suspicious passage of a text."""
-    return max((score for _, _, score in model.passages(tokens_of(text))), default=-math.inf)
-
-
 def _samples_of(texts: Iterable[Text]) -> list[_Sample]:
     """Return the samples of texts: the whole of a hostile one, the passages of a harmless one."""
     samples = []
@@ -80,7 +74,7 @@ def _samples_of(texts: Iterable[Text]) -> list[_Sample]:
 def _values_of(tokens: Sequence[str]) -> dict[int, float]:
     share = 1 / length_of(len(tokens))
     places = [place for token in set(tokens) for place in places_of(token)]
-    # Beginnings count once for each word that has them, as `Model.passages` adds them up.
+    # Beginnings count once for each word that has them, as the model adds them up.
     values = {place: share * number for place, number in Counter(places).items()}
     near, far = pairs_of(tokens)
     for place in {*near, *far}:

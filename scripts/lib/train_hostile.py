@@ -14,12 +14,12 @@ from blake3 import blake3
 
 from antechamber.core.privacy import hostile_prose
 from antechamber.core.privacy.hostile_prose import Model, write_model
-from lib.hostile_training import score, train
+from lib.hostile_training import train
 from lib.labelled.prose_texts import TRAINED, Text, read_texts
 
 MODEL: Final = Path(hostile_prose.__file__).with_name("hostile_prose.model")
 CAUTION: Final = 0.38
-"""What a score has to exceed; then 2 of 3,000 texts of public guidance, which are none of those here, are warned."""
+"""What a score has to exceed; then 1 of 3,000 texts of public guidance, which are none of those here, are warned."""
 _PARTS: Final = 5
 
 
@@ -57,7 +57,7 @@ def _judged(texts: list[Text]) -> list[str]:
         print(f"part {part + 1} of {_PARTS} …", file=sys.stderr)
         weights, bias = train([text for index, text in enumerate(texts) if index % _PARTS != part])
         model = Model(weights, bias - CAUTION)
-        found.update((text.language, text.is_hostile) for text in texts[part::_PARTS] if score(model, text.text) > 0)
+        found.update((text.language, text.is_hostile) for text in texts[part::_PARTS] if any(model.find(text.text)))
     number = Counter((text.language, text.is_hostile) for text in texts)
     return [
         f"{language}: {found[language, True]} of {number[language, True]} hostile texts are found, "

@@ -115,7 +115,7 @@ def test_a_model_is_stored_and_read() -> None:
     model = read_model(stored)
     assert model.weight("skip") == 0
     assert len({*near, *far}) == 6
-    (passage,) = model.passages(["skip", "the", "review"])
+    (passage,) = model.passages(tokens := ["skip", "the", "review"], pairs_of(tokens))
     assert passage == (0, 3, pytest.approx((2.54 - 1.28) / 24**0.5 - 0.25, abs=1e-4))
     with pytest.raises(ValueError, match="a model has"):
         read_model(b"short")
@@ -124,8 +124,8 @@ def test_a_model_is_stored_and_read() -> None:
 def test_what_is_repeated_counts_once() -> None:
     """A list of similar names is no request because of their number."""
     model = Model([1.0] * PLACES, 0.0)
-    (_, _, once), (_, _, often) = (*model.passages(["memory"] * 2), *model.passages(["memory"] * 30))
-    assert often < once * 2
+    (once, *_), (often, *_) = ([*model.passages(words, pairs_of(words))] for words in (["memory"] * 2, ["memory"] * 30))
+    assert often[2] < once[2] * 2
 
 
 def test_a_text_of_any_length_has_a_bounded_cost() -> None:

@@ -11,10 +11,13 @@ The weights are hashed (feature hashing, Weinberger et al. 2009): a feature has 
 import re
 import struct
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import accumulate
 from math import inf, sqrt
+from operator import add
 from typing import Final
 from zlib import crc32
 
@@ -33,12 +36,14 @@ _BEGINNINGS: Final = (4, 5, 6, 7)
 """Characters of the beginnings that words with the same stem share."""
 _ALIKE: Final = str.maketrans("123456789\u2019", "000000000'")
 """Characters that are the same to the model."""
-_STOP: Final = re.compile(r"[.;:!?\u061f](?!\w)|[\u3002\uff01\uff1a\uff1b\uff1f]")
-"""A sign at the end of a sentence, or of a large part of one; a period in a file name is none."""
+_STOPS: Final = frozenset(".;:!?\u061f\u3002\uff01\uff1a\uff1b\uff1f")
+"""Signs at the end of a sentence, or of a large part of one."""
 _PASSAGE: Final = 40
 """Tokens of a passage; each begins in the middle of the one before."""
 _SHORTEST: Final = 24
 """Tokens that a shorter passage counts as, so that two words decide nothing."""
+_DOUBT: Final = 1.0
+"""How far below 0 the score of a passage is at most for its sentences to be judged again."""
 _KNOWN: Final = 1 << 13
 """Tokens whose weights are kept."""
 _LENGTH: Final = 8
@@ -47,69 +52,88 @@ _LENGTH: Final = 8
 
 Passage = tuple[int, int, float]
 """Neighboring tokens of a text, by their indexes (end exclusive), and their score; above 0 they are hostile."""
+Pairs = tuple[list[int], list[int]]
+"""For each token the places of its pairs: with the next token, and with the one after that."""
 
 
 class Model:
     """The weights by the places of features, in some unit, and the bias."""
 
     def __init__(self, weights: Sequence[float], bias: float, unit: float = 1.0) -> None:
-        self._weights = weights
+        self._weight_at = weights.__getitem__
         self._bias = bias
         self._unit = unit
         self.weight = lru_cache(maxsize=_KNOWN)(self._weight)
         """Returns the weight of a token alone, its beginnings included, in the model's unit."""
 
-    def passages(self, tokens: Sequence[str]) -> Iterator[Passage]:
-        """Yield the passages of a text, given as its tokens, with their scores; what comes twice counts once."""
-        weight_of = self._weights.__getitem__
-        near, far = pairs_of(tokens)
-        for start, end in passages_of(tokens):
-            words = sum(map(self.weight, set(tokens[start:end])))
-            pairs = sum(map(weight_of, {*near[start:end], *far[start:end]}))
-            yield start, end, (words + pairs) * self._unit / length_of(end - start) + self._bias
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield the spans of hostile prose, each the sentences of a passage that weigh most.
 
-    def heaviest(self, tokens: Sequence[str], ends: Container[int]) -> tuple[int, int]:
-        """Return the sentences of a passage that make it hostile, by the indexes of their first and last token.
-
-        They are the neighbors with the greatest sum (Kadane's algorithm), after each token has borne its share of the
-        bias. `ends` has the indexes of the tokens that end a sentence.
+        Harmless sentences around a request lower the score of its passage. So the sentences that weigh most are judged
+        again where a passage is nearly hostile, as if its other sentences said nothing.
         """
-        share = self._bias / self._unit * length_of(len(tokens)) / len(tokens)
-        weights = [
-            self.weight(token) + self._weights[near] + self._weights[far] + share
-            for token, near, far in zip(tokens, *pairs_of(tokens), strict=True)
-        ]
-        best, first, total, start = (-inf, 0, 0), 0, 0.0, 0
-        for index in range(len(tokens)):
-            if index in ends or index == len(tokens) - 1:
-                if total < 0:
-                    first, total = start, 0.0
-                total += sum(weights[start : index + 1])
-                best = max(best, (total, first, index))
-                start = index + 1
-        return best[1], best[2]
+        tokens = tokens_of(text)
+        pairs = pairs_of(tokens)
+        suspicious = [passage for passage in self.passages(tokens, pairs) if passage[2] > -_DOUBT]
+        if not tokens or not suspicious:
+            return
+        spans = [*map(re.Match.span, _TOKEN.finditer(text))]
+        ends = [index for index, token in enumerate(tokens, 1) if token in _STOPS and is_stop(text, *spans[index - 1])]
+        near, far = (map(self._weight_at, places) for places in pairs)
+        sums = [0.0, *accumulate(map(add, map(self.weight, tokens), map(add, near, far)))]
+        place = 0
+        for start, end, score in suspicious:
+            inner = ends[bisect_right(ends, start) : bisect_left(ends, end)]
+            first, last = self._heaviest(sums, [start, *inner, end])
+            if first >= place and (score > 0 or self._score(tokens, pairs, first, last, _PASSAGE) > 0):
+                yield spans[first][0], spans[last - 1][1]
+                place = last
+
+    def passages(self, tokens: Sequence[str], pairs: Pairs) -> Iterator[Passage]:
+        """Yield the passages of a text, given as its tokens and pairs, with their scores."""
+        for start, end in passages_of(tokens):
+            yield start, end, self._score(tokens, pairs, start, end)
+
+    def _score(self, tokens: Sequence[str], pairs: Pairs, start: int, end: int, least: int = _SHORTEST) -> float:
+        """Return the score of neighboring tokens, which count as `least` at least; what comes twice counts once."""
+        near, far = pairs
+        words = sum(map(self.weight, set(tokens[start:end])))
+        both = sum(map(self._weight_at, {*near[start:end], *far[start:end]}))
+        return (words + both) * self._unit / length_of(end - start, least) + self._bias
+
+    def _heaviest(self, sums: Sequence[float], bounds: Sequence[int]) -> tuple[int, int]:
+        """Return the neighboring sentences of a passage with the greatest sum, by their tokens (end exclusive).
+
+        `sums` are those of the weights of all tokens before each; `bounds` are the indexes where the sentences of the
+        passage begin, and its end. Each token bears its share of the bias (Kadane's algorithm).
+        """
+        number = bounds[-1] - bounds[0]
+        share = self._bias / self._unit * length_of(number) / number
+        levels = [sums[bound] + share * bound for bound in bounds]
+        best, lowest, first, last = -inf, 0, 0, 0
+        for index, level in enumerate(levels[1:], 1):
+            if level - levels[lowest] > best:
+                best, first, last = level - levels[lowest], lowest, index
+            if level <= levels[lowest]:
+                lowest = index
+        return bounds[first], bounds[last]
 
     def _weight(self, token: str) -> float:
-        return sum(map(self._weights.__getitem__, places_of(token)))
+        return sum(map(self._weight_at, places_of(token)))
 
 
 def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
-    """Yield the spans of hostile prose, each the sentences of a passage that weigh most.
+    """Yield the spans of hostile prose.
 
     Raises EffortSpentError if the text is too long.
     """
     effort.spend(len(text) >> _LENGTH)
-    model, tokens = shipped_model(), tokens_of(text)
-    hostile = [(start, end) for start, end, score in model.passages(tokens) if score > 0]
-    if not hostile:
-        return
-    spans, place = [*map(re.Match.span, _TOKEN.finditer(text))], 0
-    for start, end in hostile:
-        if start >= place:
-            stops = {index - start for index in range(start, end) if _STOP.match(text, spans[index][0])}
-            first, last = model.heaviest(tokens[start:end], stops)
-            yield spans[start + first][0], spans[start + last][1]
-            place = end
+    yield from shipped_model().find(text)
+
+
+def is_stop(text: str, start: int, end: int) -> bool:
+    """Return whether a sign at the end of sentences ends one; a period in a file name does not."""
+    return text[start] >= "\u3000" or not text[end : end + 1].isalnum()
 
 
 def tokens_of(text: str) -> list[str]:
@@ -125,8 +149,8 @@ def places_of(token: str) -> list[int]:
     return [_place(feature) for feature in features]
 
 
-def pairs_of(tokens: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return for each token the places of its pairs: with the next token, and with the one after that."""
+def pairs_of(tokens: Sequence[str]) -> Pairs:
+    """Return the pairs of tokens."""
     texts = {token: token.encode(errors="replace") for token in {*tokens, ""}}
     # The checksum of a pair goes on from that of its first token.
     near, far = ({token: crc32(text + sign) for token, text in texts.items()} for sign in (b" ", b" _ "))
@@ -146,9 +170,9 @@ def passages_of(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     return zip(range(0, number * step, step), ends, strict=True)
 
 
-def length_of(tokens: int) -> float:
-    """Return the divisor of the sum of that many tokens."""
-    return sqrt(max(tokens, _SHORTEST))
+def length_of(tokens: int, least: int = _SHORTEST) -> float:
+    """Return the divisor of the sum of that many tokens, `least` at least."""
+    return sqrt(max(tokens, least))
 
 
 def write_model(weights: Iterable[float], bias: float, source: bytes) -> bytes:
