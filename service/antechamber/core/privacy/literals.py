@@ -4,13 +4,14 @@ Letters count as lower case and each digit as 0, so that a pattern of digits and
 """
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from re import _constants as ops  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, Final, NamedTuple
+
+from antechamber.core.privacy import pattern_tree
+from antechamber.core.privacy.pattern_tree import parse_pattern
 
 _WIDEST: Final = 48
 """Code points of the widest range of a class that literals spell out."""
@@ -29,9 +30,6 @@ _SIGNS: Final = frozenset("@$<\x1b\\|")
 _TOKEN_SIGNS: Final = frozenset(map(ord, "+/=_-."))
 _NAME_SIGNS: Final = frozenset(map(ord, "+_-"))
 _ANY_CASE: Final = re.compile(r"\(\?[a-z]*i")
-_FLAGS: Final = re.compile(r"\(\?[imsU]+\)")
-_CODE_POINT: Final = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
-_PROPERTY: Final = re.compile(r"\\([pP])(?:\{\^?\w+\}|.)")
 Words = frozenset[str]
 _EMPTY: Final[Words] = frozenset({""})
 
@@ -79,18 +77,6 @@ def reach_of(pattern: str) -> int | None:
     return None if tree is None else _reach(tree)
 
 
-def parse_pattern(pattern: str) -> list[Any] | None:
-    """Return the items of a pattern in the syntax of RE2, as the parser of `re` yields them; None if it cannot."""
-    plain = _CODE_POINT.sub(lambda match: re.escape(chr(int(match[1], 16))), _FLAGS.sub("", pattern))
-    plain = _PROPERTY.sub(lambda match: "\\w" if match[1] == "p" else "\\W", plain).replace("\\z", "\\Z")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return list(parser.parse(plain))
-    except re.error:
-        return None
-
-
 _FOLDED: Final = {code: "0" if chr(code).isdigit() else chr(code).lower() for code in range(128)}
 
 
@@ -119,7 +105,7 @@ def _score(words: Words) -> tuple[int, int]:
 class Reader:
     """Reads the literals of a parsed pattern; `fold` is the form in which they are returned."""
 
-    longest = 16
+    longest = pattern_tree.LONGEST_WORD
     """Characters of a literal; more do not make it rarer."""
     most = 48
     """Maximum number of literals that are formed of alternatives in a row."""
@@ -156,7 +142,9 @@ class Reader:
     def _read_head(self, item: Any) -> tuple[Words, bool]:
         op, value = item
         words: Words | None = None
-        if op is ops.LITERAL:
+        if op is pattern_tree.WORD:
+            words = self._word(value)
+        elif op is ops.LITERAL:
             words = self._letter(value)
         elif op is ops.AT:
             words = _EMPTY
@@ -208,6 +196,10 @@ class Reader:
             case ops.MAX_REPEAT | ops.MIN_REPEAT if value[0] > 0:
                 return self.groups(value[2])
         return []
+
+    def _word(self, letters: str) -> Words:
+        """Return the forms of letters in a row."""
+        return frozenset({self._fold(letters)})
 
     def _letter(self, code: int) -> Words:
         """Return the forms of a sign; a letter beyond ASCII may be written in either case."""
@@ -274,6 +266,8 @@ def _run_of(item: Any, signs: frozenset[int]) -> tuple[int, bool]:
     op, value = item
     found = (0, False)
     match op:
+        case pattern_tree.WORD:
+            found = len(value), True
         case ops.LITERAL:
             only = value in signs or (value < 128 and chr(value).isalnum())  # noqa: PLR2004 -- ASCII
             found = int(only), only
@@ -308,8 +302,8 @@ def _reach(sequence: Iterable[Any]) -> int | None:
 def _reach_of(item: Any) -> int | None:
     op, value = item
     match op:
-        case ops.AT:
-            return 0
+        case ops.AT | pattern_tree.WORD:
+            return 0 if op is ops.AT else len(value)
         case ops.SUBPATTERN:
             return _reach(value[-1])
         case ops.BRANCH:

@@ -12,7 +12,8 @@ from math import log2
 from re import _constants as ops  # type: ignore[attr-defined]
 from typing import Any, Final
 
-from antechamber.core.privacy.literals import Reader, Words, parse_pattern
+from antechamber.core.privacy.literals import Reader, Words
+from antechamber.core.privacy.pattern_tree import parse_pattern
 from antechamber.core.privacy.texts import MIXED, NAME, NUMBER, SHORTEST_NAME, SHORTEST_NUMBER
 
 _ASCII: Final = range(128)
@@ -123,6 +124,9 @@ class _ShapeReader(Reader):
         super().__init__(str)
         self._signs = ((_LETTERS, letter), (_DIGITS, digit), (_OTHERS, other))
         self._other = other
+
+    def _word(self, letters: str) -> Words:
+        return frozenset({self._sign(ord(letters[0])) * len(letters)})
 
     def _letter(self, code: int) -> Words:
         return frozenset(self._sign(code))
