@@ -141,7 +141,7 @@ def prove(folder: Path, programs: Programs | None, minutes: float, form: closing
 
 @click.command(help=__doc__, short_help="let the service soak under load and disturbances, and see that it stays flat")
 @click.option("--engine", type=click.Choice(ENGINES), default="postgres", show_default=True)
-@click.option("--minutes", type=click.FloatRange(1), help=f"minutes of load; {MINUTES:.0f} by default")
+@click.option("--minutes", type=click.FloatRange(0.25), help=f"minutes of load; {MINUTES:.0f} by default")
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
 @closing.options(quick=f"{QUICK} minutes of load", sabotage="let a process leak, and lose an answer")
 def command(engine: str, minutes: float | None, inside: Path | None, form: closing.Form) -> None:

@@ -163,6 +163,8 @@ class Disturbances:
         self.done: Counter[str] = Counter()
         self.broken: list[str] = []
         self._number = 0
+        self._refused = -1
+        """How many requests the receiver has when it has refused the last ones."""
         acts = (
             self.kill,
             self.kill_mirror,
@@ -285,8 +287,14 @@ class Disturbances:
         return answer[0] if answer else 0
 
     def refuse(self) -> None:
-        """Let the receiver of webhooks refuse the next messages; the sender tries again and delivers in order."""
-        self._scene.receiver.answers.extend([500] * REFUSED)
+        """Let the receiver of webhooks refuse the next messages; the sender tries again and delivers in order.
+
+        In a short run the messages of the last time may not be delivered yet; more refusals would add to them.
+        """
+        receiver = self._scene.receiver
+        if len(receiver.requests) > self._refused:
+            self._refused = len(receiver.requests) + REFUSED
+            receiver.answers.extend([500] * REFUSED)
 
     def kill_mirror(self) -> None:
         """Kill the mirror; it goes on where it was."""

@@ -16,6 +16,7 @@ LEAST_SECONDS: Final = 900.0
 """Seconds after which a series counts; a shorter run judges those that lasted for MIN_PART of it."""
 MIN_PART: Final = 0.4
 _EVERY: Final = 2.0
+"""Seconds between two samples; in a short run a sixtieth of it."""
 _LEAST_SAMPLES: Final = 8
 _MIB: Final = 1 << 20
 _HOUR: Final = 3600.0
@@ -76,18 +77,19 @@ def within(both: list[float], most: float) -> bool:
 class Resources(threading.Thread):
     """Takes samples of processes until stopped; a process that was started again begins a new series.
 
-    `processes` returns the id of each process by name.
+    `processes` returns the id of each process by name; the run takes `seconds`.
     """
 
-    def __init__(self, processes: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, processes: Callable[[], Mapping[str, int]], seconds: float) -> None:
         super().__init__(name="resources", daemon=True)
         self._processes, self._over = processes, threading.Event()
+        self._pause = min(_EVERY, seconds / 60)
         self.series: list[Series] = []
 
     def run(self) -> None:
         """Take samples."""
         running: dict[str, Series] = {}
-        while not self._over.wait(_EVERY):
+        while not self._over.wait(self._pause):
             for name, pid in self._processes().items():
                 try:
                     process = psutil.Process(pid)

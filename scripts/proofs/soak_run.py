@@ -61,8 +61,8 @@ import sys, threading, time
 held = []
 def leak():
     while True:
-        held.append((open("/dev/null"), bytearray(b"x" * 500_000)))
-        time.sleep(0.5)
+        held.append((open("/dev/null"), bytearray(b"x" * 200_000)))
+        time.sleep(0.1)
 threading.Thread(target=leak, daemon=True).start()
 from antechamber.cli import main
 main()
@@ -110,7 +110,7 @@ class Soak:
         faults = Faults(cluster) if cluster else None
         self.sabotaged = False
         self.disturbances = Disturbances(self.scene, faults, auditor=self.exporter.token, drop=self._drop)
-        self.resources = Resources(self._processes)
+        self.resources = Resources(self._processes, seconds)
 
     def _prepare(self) -> None:
         """Make accounts, tokens and the webhook, and everything that acts."""

@@ -209,15 +209,17 @@ class Prefilter:
         """Return the rules that may find something in a text, in the order of their indexes."""
         data = text.data(in_uuids=True)
         possible = self._possible[text.traits >> _FIRST]
-        indexes = self._indexes
-        whole_words, inside = self._whole_words, b"\0" + data.translate(_IS_ALNUM) + b"\0"
-        # Most context words are short, and the words around them have their letters too.
-        matches = [
-            (index, start, end)
-            for index, start, end in self._literals.find_matches_as_indexes(data.translate(_FOLDED), overlapping=True)
-            if index not in whole_words or not (inside[start] or inside[end + 1])
-        ]
-        words = {indexes[index] for index, _, _ in matches}
+        matches = self._literals.find_matches_as_indexes(data.translate(_FOLDED), overlapping=True)
+        words: set[int] = set()
+        if matches:
+            indexes, whole_words, inside = self._indexes, self._whole_words, b"\0%b\0" % data.translate(_IS_ALNUM)
+            # Most context words are short, and the words around them have their letters too.
+            matches = [
+                (index, start, end)
+                for index, start, end in matches
+                if index not in whole_words or not (inside[start] or inside[end + 1])
+            ]
+            words = {indexes[index] for index, _, _ in matches}
         for sign, place in self._signs:
             if sign in data:
                 words.add(place)
