@@ -9,6 +9,7 @@ from typing import Any, Final
 import re2
 
 from antechamber.core.privacy.selectors import SELECTORS
+from antechamber.core.privacy.tables import NAMED_COLUMN
 
 SHORT: Final = 1_500
 """Bytes of a text that is always searched as a whole."""
@@ -35,9 +36,10 @@ _STEPS: Final = (
     _ESCAPE,
     rf"{_ALNUM}{{16}}",
     rf"{_ALNUM}{{2}}(?:{_BLANK}{_ALNUM}{{2}}){{7}}|0x{_ALNUM}{{2}}(?:{_BLANK}{{1,2}}0x{_ALNUM}{{2}}){{7}}",
+    NAMED_COLUMN,
 )
 """What a text has in which a step of decoding is possible."""
-FOLD, QUOTED, WRAPPED, SPACED, ESCAPED, RUN, PAIRS = (1 << place for place in range(len(_STEPS)))
+FOLD, QUOTED, WRAPPED, SPACED, ESCAPED, RUN, PAIRS, TABLE = (1 << place for place in range(len(_STEPS)))
 """Traits: each step of decoding that is possible."""
 DECODABLE: Final = (1 << len(_STEPS)) - 1
 """All of them."""

@@ -18,7 +18,19 @@ from antechamber.core.privacy.decoders import (
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold
-from antechamber.core.privacy.texts import DECODABLE, ESCAPED, FOLD, PAIRS, QUOTED, RUN, SPACED, WRAPPED, Text
+from antechamber.core.privacy.tables import find_cells
+from antechamber.core.privacy.texts import (
+    DECODABLE,
+    ESCAPED,
+    FOLD,
+    PAIRS,
+    QUOTED,
+    RUN,
+    SPACED,
+    TABLE,
+    WRAPPED,
+    Text,
+)
 
 MAX_LEVELS: Final = 3
 """Decoded levels; a text with more of them cannot be verified."""
@@ -139,6 +151,8 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
         yield from _edited(view, find_compositions(text), view.level, effort)
         near = _near_folds(view, effort)
         yield View(fold(near.text), near, _Lazy(near.text), view.level)
+    if traits & TABLE:
+        yield from _edited(view, find_cells(text, effort), view.level, effort)
     if traits & (QUOTED | WRAPPED | SPACED):
         yield from _edited(view, find_joints(text, spaced=bool(traits & SPACED)), view.level, effort)
     if traits & ESCAPED:

@@ -1,0 +1,85 @@
+"""Tables with a column for secrets: the header names what each cell below it is, as `password: …` does elsewhere.
+
+A table is one of Markdown (GitHub Flavored Markdown, "Tables (extension)"), or of lines with tabs, semicolons or commas
+(RFC 4180). Cells in quotation marks that have a separator in them end a table.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.effort import Effort
+
+_PHRASES: Final = (
+    "passwords?|passwd|passphrase|passcode|pass|pwd|pw|kennwort|passwort|contrase\u00f1a|clave|mot de passe|mdp|senha|"
+    "wachtwoord|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|"
+    "\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638"
+)
+_KEYS: Final = (
+    "(?:api|access|secret|auth|client|private|bearer)[ _-]?(?:access[ _-]?)?(?:key|token|secret)|secret|token"
+)
+_BEFORE: Final = r"(?:[a-z][a-z.-]{0,11}[ _]){0,2}"
+_MARKS: Final = "[ \t\"'*`]*"
+NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])"
+"""A cell that names a secret, in the syntax of RE2; a text without one has no such table."""
+_NAME: Final = re.compile(rf"{_BEFORE}(?:(?P<password>{_PHRASES})|{_KEYS})", re.IGNORECASE)
+_SEPARATORS: Final = ("|", "\t", ";", ",")
+_RULE: Final = re.compile(r"[ \t|:+-]+\r?")
+"""The line between the header and the cells of a table in Markdown."""
+_TRIMMED: Final = " \t\r\"'*`"
+_MOST_COLUMNS: Final = 64
+_SHORTEST: Final = 3
+"""Characters of the shortest header: `pw,a`."""
+_SHORTEST_SECRET: Final = 5
+_LINES: Final = 2
+"""Binary logarithm of the lines that count as one unit of effort."""
+
+
+def find_cells(text: str, effort: Effort) -> Iterator[Edit]:
+    """Yield an edit for each cell of a column for secrets, which puts the name of the secret before it.
+
+    Raises EffortSpentError if a text has too many lines.
+    """
+    lines = text.split("\n")
+    effort.spend(len(lines) >> _LINES)
+    names: dict[int, str] = {}
+    separator, more, place = "", 0, 0
+    for number, line in enumerate(lines, 1):
+        if not more or line.count(separator) != more:
+            # A table begins here, if any does; a word such as `pass` further down is no header.
+            separator = next((sign for sign in _SEPARATORS if sign in line), "") if len(line) > _SHORTEST else ""
+            more = line.count(separator) if separator else 0
+            is_header = separator != "|" or (number < len(lines) and _RULE.fullmatch(lines[number]) is not None)
+            names = _named(line, separator) if is_header and 0 < more < _MOST_COLUMNS else {}
+        elif names:
+            yield from _edits(line.split(separator), names, place)
+        place += len(line) + 1
+
+
+def _edits(cells: list[str], names: dict[int, str], place: int) -> Iterator[Edit]:
+    """Yield the edits of a row that begins at a place."""
+    for index, cell in enumerate(cells):
+        # A cell of letters alone, such as `required`, is no secret to any rule.
+        if index in names and len(cell) >= _SHORTEST_SECRET and not cell.replace(" ", "").isalpha():
+            value, name = cell.strip(_TRIMMED), names[index]
+            if not value.startswith(f"{name}: ") and not _RULE.fullmatch(cell):
+                at = place + len(cell) - len(cell.lstrip())
+                yield Edit(at, at, f"{name}: ", "table")
+        place += len(cell) + 1
+
+
+def _named(line: str, separator: str) -> dict[int, str]:
+    """Return the names of the secrets in the columns of a header.
+
+    Without vertical bars, cells are next to their separators; lines of code have blanks there, or end with one.
+    """
+    names: dict[int, str] = {}
+    cells = line.split(separator)
+    if separator != "|" and any(not cell or cell[0] == " " for cell in cells):
+        return names
+    for index, cell in enumerate(cells):
+        found = _NAME.fullmatch(cell.strip(_TRIMMED))
+        if found is not None:
+            names[index] = "password" if found["password"] else found[0].lower().replace(" ", "_")
+    return names

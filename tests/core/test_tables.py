@@ -1,0 +1,66 @@
+"""Columns for secrets in tables: the header names what the cells below it are."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.tables import find_cells
+from support import GATE
+
+VALUE = "Kestrel94" + "moss"
+TABLES = {
+    "Markdown": f"Accounts:\n\n| Service | User | Password |\n|---|---|:--|\n| wiki | ada | {VALUE} |\n\nDone.",
+    "a code span": f"| User | Password |\n| --- | --- |\n| ada | `{VALUE}` |",
+    "indented": f"  | user | pass |\n  |------|------|\n  | ada  | {VALUE} |\n",
+    "commas": f"user,password,email\nada,{VALUE},ada@example.com\n",
+    "semicolons": f"name;initial password\r\nada;{VALUE}\r\n",
+    "tabs": f"host\tuser\tpassword\ndb1\troot\t{VALUE}\n",
+    "German": f"| Benutzer | Kennwort |\n|---|---|\n| ada | {VALUE} |\n",
+    "Chinese": f"| \u7528\u6237 | \u5bc6\u7801 |\n|---|---|\n| ada | {VALUE} |\n",
+    "a key": f"| Name | API key |\n|---|---|\n| maps | {'f3a9c017' * 2}{'b2d84e65'} |\n",
+}
+HARMLESS = {
+    "kinds": "| option | password |\n|---|---|\n| required | string |\n| default | none |\n",
+    "a meaning": "| password | meaning |\n|---|---|\n| minimum | 12 characters |\n",
+    "scopes": "| endpoint | token |\n|---|---|\n| /v1/a | read:events |\n",
+    "references": "| name | secret |\n|---|---|\n| DB_URL | ${DB_URL} |\n| KEY | vault:kv/key |\n",
+    "prose": "We store email, password, and name, in order.\nIt is hashed, salted, and not logged, of course.\n",
+    "code": "sign(\n    user, password, mode1,\n    kdf_rounds2, tls_hash4, mac_key8,\n)\n",
+    "a package": "apt\tman-db\t2.11.2-2\napt\tpasswd\t1:4.13\napt\tperl\t5.36.0-7+deb12u2\n",
+    "no table": f"| user | password |\n| ada | {VALUE[:9]} |\n",
+}
+
+
+@pytest.mark.parametrize("text", TABLES.values(), ids=TABLES)
+def test_a_secret_in_its_column_is_private(text: str) -> None:
+    """The finding marks the cell; the table may be within other text."""
+    cell = VALUE if VALUE in text else "f3a9c017f3a9c017b2d84e65"
+    findings = GATE.find_private({"/payload": {"content": text}})
+    assert {text[one.start : one.end] for one in findings} == {cell}
+
+
+@pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
+def test_what_only_looks_like_such_a_column_is_not(text: str) -> None:
+    """Kinds, scopes and references are no secrets; code, prose and rows in the middle of a table are no headers."""
+    assert GATE.find_private({"/payload": {"content": text}}) == []
+
+
+@given(st.lists(st.lists(st.sampled_from(["password", "token", "a", VALUE, "`x1y2z`", "", " b "]), max_size=4)))
+def test_edits_are_in_order_and_made_once(rows: list[list[str]]) -> None:
+    """Each edit is an insertion before a cell; a text with the names inserted needs no more of them."""
+    text = "\n".join("|".join(row) for row in rows).replace("\n", "\n|-|-|\n", 1)
+    edits = list(find_cells(text, Effort()))
+    places = [edit.start for edit in edits]
+    assert places == sorted(set(places))
+    assert edits == [Edit(at, at, edit.text, "table") for at, edit in zip(places, edits, strict=True)]
+    for edit in reversed(edits):
+        text = text[: edit.start] + edit.text + text[edit.start :]
+    assert list(find_cells(text, Effort())) == []
+
+
+def test_a_text_of_many_lines_has_a_bounded_cost() -> None:
+    """Lines cost effort, and a text beyond the budget is not called harmless."""
+    with pytest.raises(EffortSpentError):
+        list(find_cells("a,password\n" + "\n" * 60_000, Effort()))
