@@ -1,6 +1,7 @@
 """The log: one leaf for each change, in the change's own transaction, gap-free, and never altered."""
 
 import contextlib
+import gc
 import hashlib
 import json
 import random
@@ -8,6 +9,7 @@ import re
 import shutil
 import sqlite3
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -267,6 +269,21 @@ def test_the_tree_over_stored_nodes_is_that_of_all_leaves(store: Store) -> None:
             path = inclusion_proof(index, 66_000, tree.nodes)
             leaf = leaf_hash(tx.log.leaf_texts(index, 1)[0].encode())
             assert verify_inclusion(leaf, index, 66_000, path, roots[66_000])
+
+
+def test_the_hashes_of_a_tree_are_freed_with_it(store: Store) -> None:
+    """They are freed at once: the collector runs after many containers, and thousands of hashes are in a few."""
+    store.write(lambda tx: tx.sql.append_leaves(logged(f"user {number}") for number in range(300))).result()
+    with store.read() as tx:
+        tree = Tree(tx.log)
+        tree.root(290)
+        hashes = weakref.ref(tree.nodes)
+        gc.disable()
+        try:
+            del tree
+            assert hashes() is None
+        finally:
+            gc.enable()
 
 
 def busy(service: Service) -> None:
