@@ -66,6 +66,20 @@ def test_fragments_are_joined_in_both_orders_and_in_a_row() -> None:
     assert list(joined_values([["x1"], ["z3"]], [Fragment("/p", 0, 2, "y2")])) == []
 
 
+@pytest.mark.parametrize("beginning", ["glpat-", "sk-ant-", "xoxb-"])
+def test_the_mere_beginning_of_a_token_makes_no_name_private(beginning: str) -> None:
+    """Documents name such beginnings; names of models, files and classes behind them are no tokens, random text is."""
+    names = ["mistral7b-instruct-v2-fp16", "build-2024a-linux-x86", "ms-marco-MiniLM-L-6-v2", "UserServiceV2Handler"]
+    for name in (*names, "/api/v1/memories", "createMem0mem0-plugin"):
+        last = Fragment("/p", 0, len(name), name)
+        assert list(joined_values([[beginning], [beginning], ["v1beta2-api-name"]], [last])) == [
+            (last, f"v1beta2-api-name{name}"),
+            (last, f"{name}v1beta2-api-name"),
+        ]
+    found = joined_values([[beginning]], [Fragment("/p", 0, 22, "Zx9cVb8Q3EGRInoted12ab")])
+    assert [value for _, value in found] == [f"{beginning}Zx9cVb8Q3EGRInoted12ab"]
+
+
 def test_joined_values_that_cannot_be_verified_may_hold_a_token() -> None:
     """Hundreds of look-alikes spend the effort of a search, which then rules nothing out."""
     names = ["".join(letters) for letters in islice(product("abcdefgh", repeat=4), 600)]

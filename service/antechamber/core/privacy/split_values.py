@@ -31,6 +31,13 @@ _FRAGMENT: Final = re.compile(
     r"(?=[A-Za-z0-9_+/=.-]{0,128}?(?:[A-Za-z][0-9]|[0-9][A-Za-z]))[A-Za-z0-9_+/=.-]++"
     r"|[A-Za-z-]++(?<=-)(?![A-Za-z0-9_+/=.]))"
 )
+_BEGINNING: Final = re.compile("[A-Za-z-]+-")
+"""A fragment that may be the beginning of a token, without anything of its random part."""
+_RUNS: Final = re.compile("[A-Za-z0-9]+")
+_KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
+_SHORTEST_RUN: Final = 12
+_LEAST_CHANGES: Final = 0.45
+"""Changes between small letters, capitals and digits in a random run, for each character: 0.6 in most, 0.3 in names."""
 _HEX: Final = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
 
 
@@ -84,16 +91,28 @@ def joined_values(earlier: list[list[str]], fragments: list[Fragment]) -> Iterat
     """Yield what the fragments of an event and those of earlier ones, the oldest first, give in one piece.
 
     Each value comes with the fragment of the event that is in it: an earlier fragment before or behind it, or all
-    fragments of several earlier events before it.
+    fragments of several earlier events before it. Behind the mere beginning of a token, which documents name too, only
+    random letters and digits count.
     """
     for fragment in fragments:
         for texts in reversed(earlier):
             for text in texts:
-                if len(text) + len(fragment.text) >= _SHORTEST_VALUE:
-                    yield fragment, text + fragment.text
-                    yield fragment, fragment.text + text
-        chain = fragment.text
+                for pieces in ([text, fragment.text], [fragment.text, text]):
+                    if _may_be_token(pieces):
+                        yield fragment, "".join(pieces)
+        chain = [fragment.text]
         for number, texts in enumerate(reversed(earlier)):
-            chain = "".join(texts) + chain
-            if number and len(chain) >= _SHORTEST_VALUE:
-                yield fragment, chain
+            chain = [*texts, *chain]
+            if number and _may_be_token(chain):
+                yield fragment, "".join(chain)
+
+
+def _may_be_token(pieces: list[str]) -> bool:
+    """Return whether fragments in one piece are long enough for a token, and random behind a mere beginning."""
+    if sum(map(len, pieces)) < _SHORTEST_VALUE:
+        return False
+    bare = max((index for index, piece in enumerate(pieces) if _BEGINNING.fullmatch(piece)), default=-1)
+    if bare < 0:
+        return True
+    run = max(_RUNS.findall("".join(pieces[bare + 1 :])), key=len, default="")
+    return len(run) >= _SHORTEST_RUN and len(_KINDS.findall(run)) >= _LEAST_CHANGES * len(run)
