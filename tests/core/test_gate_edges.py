@@ -91,6 +91,14 @@ def test_a_rule_without_a_trigger_is_triggered_by_its_pattern() -> None:
     assert trigger_pattern(RULE) == "(abc[^x]*def)"
 
 
+def test_a_context_word_is_whole_at_the_end_of_its_distance_too() -> None:
+    """A word of which only the end is near is none; in front of a whole word there is no letter."""
+    distance = next(rule.context_distance for rule in GATE.rules if rule.rule_id == "si-ddv")
+    near = "ddv".ljust(distance) + "10814671"
+    assert [one.rule_id for one in GATE.find_private({"": f"x {near}"})] == ["si-ddv"]
+    assert GATE.find_private({"": f"x{near}"}) == []
+
+
 def test_context_words_of_scripts_without_spaces_match_within_words() -> None:
     """A word beyond ASCII needs no borders."""
     assert context_pattern(("密码",)).search("新密码是") is not None

@@ -228,7 +228,8 @@ class Matcher:
         distance = self.rule.context_distance
         first = max(whole.rfind(SEPARATOR, max(0, start - distance - len(SEPARATOR)), start), start - distance, 0)
         border = whole.find(SEPARATOR, end, end + distance)
-        around = whole[first : border if border >= 0 else end + distance]
+        # One more character at each end: a word that is cut there is none.
+        around = whole[max(first - 1, 0) : (border if border >= 0 else end + distance) + 1]
         return self._context.search(around.encode(errors="replace")) is not None
 
 

@@ -63,6 +63,8 @@ _FILE: Final = re.compile(
     r"[\w./-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|sh|env|pem|key|crt|cer|cfg|ini|conf|go|rs|java|rb|php"
     r"|html?|css|sql|log|xml|properties|local|example|db|csv|lock|service|tf|kt|swift|c|h|cpp|cs|vue|svelte)$"
 )
+_FOLDER: Final = re.compile(r"(?:~|\.{1,2}|[A-Z]:)?(?:[/\\][A-Z]?[a-z0-9._-]{1,32}){2,}[/\\]?$")
+"""A path of two or more names, such as the working folder that shells have in `PWD`."""
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
 _ODD: Final = re.compile("[a-z][A-Z][0-9]{1,3}")
 """A short group that programs put in front of a word, such as `gR7`, and no technical term."""
@@ -106,6 +108,7 @@ def is_noise(value: str) -> bool:
         or PLACEHOLDER.fullmatch(value)
         or _CODE.match(value)
         or _FILE.match(value)
+        or _FOLDER.match(value)
         or _MAIL.match(value)
         or _PROSE.search(value)
         or _COLOR.match(value)

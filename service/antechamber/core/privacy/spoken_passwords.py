@@ -78,6 +78,8 @@ _SIGNS: Final = (
 _LINK: Final = re.compile(
     rf"(?:(?<![a-zäöüßéèáíóúñ])(?:{_LINKS})[ ]|{_SIGNS})[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})", re.IGNORECASE
 )
+_PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$")
+"""What is before a slash in an absolute path; elsewhere a slash may divide an account and its password."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
     r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker)s?(?![a-z0-9])",
@@ -160,6 +162,8 @@ def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
     if direct is not None and (span := judge.span(direct, linked=False)) is not None:
         return span
     for link in _LINK.finditer(window):
+        if link[0] == "/" and _PATH.search(window[: link.start()]):
+            continue
         if (span := judge.span(link, linked=True)) is not None:
             return start + span[0], start + span[1]
     return None
