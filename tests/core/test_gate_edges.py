@@ -1,5 +1,7 @@
 """Edges of the gate: what lies across strings, what is no text, and rules that a policy switched off."""
 
+from typing import Any
+
 import pytest
 
 from antechamber.core.policy import Policy, Privacy
@@ -89,6 +91,30 @@ def test_a_match_ends_with_its_string() -> None:
 def test_a_rule_without_a_trigger_is_triggered_by_its_pattern() -> None:
     """The bounded pattern decides whether a text is searched."""
     assert trigger_pattern(RULE) == "(abc[^x]*def)"
+
+
+WORD = "Tr0ub4" + "dor&3xy"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "pointer"),
+    [
+        ({"env": [{"name": "DB_PASSWORD", "value": WORD}]}, "/p/attributes/env/0/value"),
+        ({"name": "DB_PASSWORD", "value": WORD, "env": {"key": "color", "value": "blue"}}, "/p/attributes/value"),
+        ({"a": {"x": "y", "default": WORD, "field": "db_password", "n": 7}, "b": [1]}, "/p/attributes/a/default"),
+    ],
+)
+def test_an_object_that_names_and_holds_a_secret_is_private(attributes: dict[str, Any], pointer: str) -> None:
+    """The finding is at the member that holds it, as a whole."""
+    found = GATE.find_private({"/p": {"content": "A setting.", "attributes": attributes}})
+    assert {(one.pointer, one.start, one.end) for one in found} == {(pointer, 0, len(WORD))}
+
+
+def test_an_object_that_names_something_else_is_harmless() -> None:
+    """A name without a value, a value without a name, and long or plain values are no secrets."""
+    pairs = [{"name": "password"}, {"value": WORD[:9]}, {"name": "password", "value": "required"}]
+    long = {"name": "password", "value": "Words of a long description, one after another. " * 12}
+    assert GATE.find_private({"/p": {"attributes": {"list": [*pairs, long, {"name": 7, "value": WORD[:9]}]}}}) == []
 
 
 def test_a_context_word_is_whole_at_the_end_of_its_distance_too() -> None:

@@ -16,6 +16,11 @@ _LONGEST_MEMBER: Final = 512
 """Characters of a value up to which a member is also read as `name: value`."""
 
 
+_NAMING: Final = ("name", "key", "variable", "field", "header")
+_VALUED: Final = ("value", "val", "default")
+"""Members of an object that name a value and hold it, such as those of a variable in a manifest of Kubernetes."""
+
+
 class Step:
     """One step of a JSON pointer: a member's name or an index, below another step."""
 
@@ -96,6 +101,7 @@ class EventText:
             self._steps.append(step)
 
     def _read_object(self, value: dict[Any, Any], step: Step, depth: int) -> None:
+        steps: dict[str, Step] = {}
         for key, member in value.items():
             name = str(key)
             if depth or name not in _CONTRACT_NAMES:
@@ -104,11 +110,14 @@ class EventText:
             else:
                 below = Step(step, name)
             first = len(self._steps)
+            steps[name] = below
             self._read(member, below, depth + 1)
             if depth and type(member) is not dict:
                 for place in range(first, len(self._steps)):
                     if len(self._texts[place]) <= _LONGEST_MEMBER:
                         self._members.append((name, self._steps[place]))
+        if depth and (pair := _pair_of(value)) is not None:
+            self._members.append((value[pair[0]], steps[pair[1]]))
 
     @property
     def values(self) -> list[str]:
@@ -182,3 +191,14 @@ def _gather_members(value: dict[Any, Any], texts: list[str], names: list[str], m
             _gather(member, texts, names, members, depth + 1)
         if depth and kind is not dict:
             members += [f"{name}: {text}" for text in texts[first:] if len(text) <= _LONGEST_MEMBER]
+    if depth and (pair := _pair_of(value)) is not None:
+        members.append(f"{value[pair[0]]}: {value[pair[1]]}")
+
+
+def _pair_of(value: dict[Any, Any]) -> tuple[str, str] | None:
+    """Return the members of an object that name a value and hold it, or None without such a pair."""
+    holding = next((name for name in _VALUED if type(value.get(name)) is str), None)
+    naming = next((name for name in _NAMING if type(value.get(name)) is str), None) if holding else None
+    if holding is None or naming is None or len(value[naming]) + len(value[holding]) > _LONGEST_MEMBER:
+        return None
+    return naming, holding
