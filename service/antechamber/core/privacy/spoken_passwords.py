@@ -33,7 +33,7 @@ _JUDGED: Final = 15
 _LENGTH: Final = 4
 """… and the characters of the value that count as one unit in addition."""
 _LOGIN_WORDS: Final = (
-    "pass(?:word|phrase|code|wd)s?|pwd|pw|logins?|log in|sign in|credentials?|creds|"
+    "pass(?:word|phrase|code|wd)s?|[a-z0-9]{1,20}_pass|pwd|pw|logins?|log in|sign in|credentials?|creds|"
     "(?:root|admin|user|db|app)?passwor[dt]s?|[a-zäöüß]{1,20}passwort|(?:zugangs|zugriffs)(?:code|daten|kennwort|passwort)|"
     "kenn(?:wort|wörter)|lösungswort|losung|anmeld(?:en|ung|edaten)|mots? de passe|mdp|code d['’]acc[eè]s|"
     "phrase (?:secr[eè]te|de passe)|identifiants?|contrase(?:ñ|n)as?|clave(?: de acceso)?|frase de paso|"
@@ -42,7 +42,7 @@ _LOGIN_WORDS: Final = (
 _KEY_WORDS: Final = (
     "token de acceso|(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
     "(?:api|access|secret|shared|private|encryption|signing|license|account|master|storage|auth|service|host|admin)"
-    "[ _-]?keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|"
+    "[ _-]?keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|secret_key_base|"
     "(?:(?:zugangs|zugriffs|api|geheim|sitzungs)-?)?schlüssel|(?:zugangs|zugriffs)token|geheimnis(?: zum signieren)?|"
     "cl[ée]s?(?: (?:api|d['’]api|d['’]acc[eè]s|secr[eè]te|priv[ée]e))?|jeton(?: d['’]acc[eè]s)?|"
     "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|secreto"
