@@ -266,6 +266,18 @@ def test_other_numbers_are_no_phone_numbers() -> None:
     assert [*find_grouped_phones("ring (415) 555-2671 or 06 12 34 56 78", Effort())] == [(5, 19), (23, 37)]
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        "1112.22." + "333", "15 10 86 " + "95088", "120174-" + "3399", "171430710" + "-3", "85.07.30-033" + " 28",
+        "1237 " + "010180", "213.123.432" + "-1",
+    ],
+)  # fmt: skip
+def test_an_id_without_a_word_is_known_in_the_form_of_its_country(number: str) -> None:
+    """A number with separators is no time, and some are ids in one form only."""
+    assert list(find_national_numbers(f"Use {number} here.", Effort())) == [(4, 4 + len(number))]
+
+
 def test_a_bare_number_has_the_check_digits_of_some_country() -> None:
     """A number without context is a warning where check digits hold; times, dates and round numbers are none."""
     assert next(find_national_numbers("Ask 111222333 or 46 036 257 409.", Effort())) == (4, 13)

@@ -15,7 +15,9 @@ from antechamber.core.privacy.national_checks import CHECKS
 _NUMBER: Final = re.compile(
     r"(?=[0-9])(?<![0-9A-Za-z.,:/=_#$-])(?:[0-9]{9,13}|[0-9]{18}|[0-9]{3}(?P<gap>[ -])[0-9]{3}(?P=gap)[0-9]{3}"
     r"|[0-9]{3}-(?:[0-9]{3}-[0-9]{2}-[0-9]{2}|[0-9]{2}-[0-9]{2}-[0-9]{3})|[1-9][0-9] [0-9]{3} [0-9]{3} [0-9]{3}"
-    r"|[0-9]{6}[-+][0-9]{4,5}|[0-9]{8}-[0-9]{4}|[0-9]{6}-[0-9]{7}|[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}"
+    r"|[0-9]{6}[-+][0-9]{4,5}|[0-9]{8}-[0-9]{4}|[0-9]{6}-[0-9]{7}|[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}[. ][0-9]{2}"
+    r"|[0-9]{2} [0-9]{2} [0-9]{2} [0-9]{5}|[0-9]{9}-[0-9]|[0-9]{4}\.[0-9]{2}\.[0-9]{3}|[0-9]{4} [0-9]{6}"
+    r"|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]|[0-9]{6}-[0-9]{2}-[0-9]{4}|9[0-9]{2}-[0-9]{2}-[0-9]{4}"
     r"|[2-9][0-9]{3} [0-9]{4} [0-9]{4}|[0-9]{6} [0-9]{4,5}|[0-9]{6} [0-9]{4} [0-9]{2} ?[0-9]|[0-9]{6}/[0-9]{4})"
     r"(?![0-9A-Za-z_%/:]|[.,-][0-9A-Za-z])"
 )
@@ -35,6 +37,13 @@ _COUNTRIES: Final = {
     18: ("cn-ric",),
 }  # fmt: skip
 """Checks by the number of digits."""
+_GROUPED: Final = {
+    "[0-9]{4} [0-9]{6}": "at-vnr",
+    r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]": "co-nit",
+    "[0-9]{6}-[0-9]{2}-[0-9]{4}": "my-nric",
+    "9[0-9]{2}-[0-9]{2}-[0-9]{4}": "us-itin",
+}
+"""Checks of numbers that are an id in this form only; bare, too many numbers would pass them by chance."""
 _UNITS: Final = 20
 """Units of effort for the checks of one number."""
 _MOST_LOOKS: Final = 24
@@ -48,9 +57,12 @@ def find_national_numbers(text: str, effort: Effort) -> Iterator[tuple[int, int]
     """
     for match in islice(_NUMBER.finditer(text), _MOST_LOOKS):
         digits = re.sub("[^0-9]", "", match[0])
-        if len(digits) in _COUNTRIES and _TIME.fullmatch(digits) is None:
+        countries = list(_COUNTRIES.get(len(digits), ()))
+        countries += [country for form, country in _GROUPED.items() if re.fullmatch(form, match[0])]
+        # Times are written without separators.
+        if countries and _TIME.fullmatch(match[0]) is None:
             effort.spend(_UNITS)
-            if any(CHECKS[country](digits) or CHECKS[country](match[0]) for country in _COUNTRIES[len(digits)]):
+            if any(CHECKS[country](digits) or CHECKS[country](match[0]) for country in countries):
                 yield match.span()
 
 
