@@ -54,6 +54,7 @@ def test_the_hash_of_a_body_is_not_scanned() -> None:
         (b'{"id": 4}', b"4"),
         (b'{"id": 4, "text": "x", "body": {}}', b"4"),
         (b'{"id": 4, "text": 5}', b"4"),
+        (b'{"id": 4, "text": "my secret", "te\\u0078t": "x"}', b"4"),
         (b'{"id": 4, "text": "\\ud800"}', b"null"),
         (b'{"id": 4, "text": "\xff"}', b"4"),
         (b'{"id": 4, "body": []}', b"4"),

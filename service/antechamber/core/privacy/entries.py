@@ -53,8 +53,12 @@ def read_entry(line: bytes) -> Entry:
     """
     try:
         read = _decoder.decode(line)
+        decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableError(_explain(error), _find_id(line)) from None
+    except RequestRefusedError as error:
+        message = f"the line cannot be read: {error}"
+        raise UnreadableError(message, _find_id(line)) from None
     if isinstance(read.text, str) and not isinstance(read.body, Raw):
         return Entry(read.id, text=read.text)
     if isinstance(read.body, Raw) and not isinstance(read.text, str):
@@ -79,11 +83,7 @@ def _find_id(line: bytes) -> Raw:
 
 
 def _read_body(entry_id: Raw, raw: bytes) -> Entry:
-    try:
-        body = decode(raw)
-    except RequestRefusedError as error:
-        message = f"the body cannot be read: {error}"
-        raise UnreadableError(message, entry_id) from None
+    body = msgspec.json.decode(raw)
     if not isinstance(body, dict):
         message = "the body is no object"
         raise UnreadableError(message, entry_id)

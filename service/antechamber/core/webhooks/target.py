@@ -117,7 +117,10 @@ def _forms(address: str) -> list[IPv4Address | IPv6Address]:
         return [one]
     if one.ipv4_mapped is not None:
         return [one.ipv4_mapped]
-    inner = [one.sixtofour] if one.sixtofour is not None else list(one.teredo or ())
+    if one.sixtofour is not None:
+        # Whether such an address is global depends on the release of Python; where it leads to does not.
+        return [one.sixtofour]
+    inner = list(one.teredo or ())
     if one in _NAT64 or (one in _V4_COMPATIBLE and int(one) > 1):
         # Neither counts as a reserved address itself: what it leads to is the IPv4 address.
         return [IPv4Address(int(one) & 0xFFFFFFFF)]
