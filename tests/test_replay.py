@@ -23,4 +23,5 @@ def test_a_file_is_replayed_and_its_counts_hold(tmp_path: Path) -> None:
     assert "rejected-conflict              1   expected        1   ok" in done.stdout
     assert "conflicts in quarantine 1, with their pair 1, expected 1" in done.stdout
     assert "2 proposals reviewed in" in done.stdout
+    assert "approved together 2, alone 0" in done.stdout
     assert "All counts hold." in done.stdout

@@ -11,10 +11,10 @@ from collections import Counter
 
 import httpx
 
-_FIELD = re.compile(r'name="(csrf|decision_key|version|shown_hash|item-\d+)" value="([^"]*)"')
+_FIELD = re.compile(r'name="(csrf|decision_key|version|shown_hash|item-\d+)"\s+value="([^"]*)"')
 _SOURCE = re.compile(r'href="/review/group\?(source=[^"&]+)')
 _ROW = re.compile(r'class="whole" dir="auto" href="/review/([^"?]+)')
-_CHOICE = re.compile(r'name="mark-(\d+)" value="approve"')
+_CHOICE = re.compile(r'name="mark-(\d+)"\s+value="approve"')
 _READ = re.compile(r'name="(read-\d+)"')
 
 
