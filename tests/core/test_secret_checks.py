@@ -350,3 +350,13 @@ def test_endless_seed_words_spend_the_effort() -> None:
 def test_a_text_that_repeats_itself_is_verified_once() -> None:
     """The same row of list words is verified once, so that a long harmless text is no finding."""
     assert seeds("Long text. " * 6_000) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["PWD=/srv/apollo2", "The token file is /var/lib/app/token9f3ac2b7d1", "PWD: ~/src/app2"]
+)
+def test_the_end_of_a_path_is_no_password(text: str) -> None:
+    """A slash may divide an account and its password, but not the names of a path."""
+    assert list(find_spoken_secrets(text, Effort())) == []
+    login = f"login: root / {STRONG}"
+    assert [login[start:end] for start, end in find_spoken_secrets(login, Effort())] == [STRONG]
