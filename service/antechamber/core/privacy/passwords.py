@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from antechamber.core.privacy.values import entropy_of
+from antechamber.core.privacy.values import changes_often, entropy_of, longest_run_of
 from antechamber.core.privacy.words import NO_PHRASE, PLACEHOLDER, PLAIN, TECHNICAL
 
 _SHORTEST: Final = 6
@@ -21,8 +21,6 @@ _RANDOM_BITS: Final = 3.2
 _RANDOM_LENGTH: Final = 20
 _LEAST_DIGITS: Final = 2
 _RANDOM_RUN: Final = 12
-_LEAST_CHANGES: Final = 0.45
-"""Runs of one kind of character per character: 0.6 in random letters and digits, 0.4 in names such as `getAllUsers`."""
 _LEAST_NUMBERS: Final = 2
 _MIXED_BITS: Final = 3.9
 
@@ -81,12 +79,10 @@ _JOINT: Final = re.compile(r"[-_./:,|\\ ~'\u2019]+")
 _PHRASE_JOINT: Final = re.compile("[-_ .]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_RUNS: Final = re.compile(r"[0-9A-Za-z]+")
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
 _HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:[0-9]))(?::[0-9]{1,5})?(?:/\S*)?$")
 """The host behind an account and a password in an address."""
 _NUMBERS: Final = re.compile("[0-9]+")
-_KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
 _VOWELS: Final = frozenset("aeiouy")
 _LONGEST_CONSONANTS: Final = 5
 _SHORTEST_HUMP: Final = 2.4
@@ -285,7 +281,7 @@ def is_secret(value: str) -> bool:
 
 def is_random_token(value: str) -> bool:
     """Return whether the longest run of letters and digits in a value is random."""
-    run = max(_RUNS.findall(value), key=len, default="")
+    run = longest_run_of(value)
     return (
         len(run) >= _RANDOM_LENGTH
         and sum(map(str.isdecimal, run)) > _LEAST_DIGITS
@@ -298,14 +294,14 @@ def is_random_token(value: str) -> bool:
 def is_prefixed_token(value: str) -> bool:
     """Return whether a prefix, which is none of a hash, is followed by a random part of letters and digits."""
     tail = _AFTER_PREFIX.sub("", value)
-    run = max(_RUNS.findall(tail), key=len, default="")
+    run = longest_run_of(tail)
     return (
         not _HASH.match(value)
         and len(run) >= _RANDOM_RUN
         and all(any(map(test, run)) for test in (str.islower, str.isupper))
         and len(_NUMBERS.findall(tail)) >= _LEAST_NUMBERS
         and entropy_of(tail) >= _MIXED_BITS
-        and len(_KINDS.findall(tail)) / len(tail) >= _LEAST_CHANGES
+        and changes_often(tail)
         and not is_noise(value)
     )
 

@@ -16,6 +16,7 @@ from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.engine import Engine, Search
 from antechamber.core.privacy.texts import Text
+from antechamber.core.privacy.values import changes_often, longest_run_of
 
 MAX_FRAGMENTS: Final = 4
 """Maximum number of fragments of one event: its first two and its last two."""
@@ -33,11 +34,7 @@ _FRAGMENT: Final = re.compile(
 )
 _BEGINNING: Final = re.compile("[A-Za-z-]+-")
 """A fragment that may be the beginning of a token, without anything of its random part."""
-_RUNS: Final = re.compile("[A-Za-z0-9]+")
-_KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
 _SHORTEST_RUN: Final = 12
-_LEAST_CHANGES: Final = 0.45
-"""Changes between small letters, capitals and digits in a random run, for each character: 0.6 in most, 0.3 in names."""
 _HEX: Final = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
 
 
@@ -114,5 +111,5 @@ def _may_be_token(pieces: list[str]) -> bool:
     bare = max((index for index, piece in enumerate(pieces) if _BEGINNING.fullmatch(piece)), default=-1)
     if bare < 0:
         return True
-    run = max(_RUNS.findall("".join(pieces[bare + 1 :])), key=len, default="")
-    return len(run) >= _SHORTEST_RUN and len(_KINDS.findall(run)) >= _LEAST_CHANGES * len(run)
+    run = longest_run_of("".join(pieces[bare + 1 :]))
+    return len(run) >= _SHORTEST_RUN and changes_often(run)

@@ -16,6 +16,10 @@ COMMON_PLACEHOLDERS: Final = (
 _MASKS: Final = re.compile(r"x{8,}|\*{4,}|#{8,}|0{16,}|[-_]here$|(?:^|[-_./:])your[-_]", re.IGNORECASE)
 """Parts of values that documents give in the place of a token, behind its real prefix."""
 _RUN: Final = re.compile("[0-9A-Za-z]{16}")
+_RUNS: Final = re.compile("[0-9A-Za-z]+")
+_KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
+_LEAST_CHANGES: Final = 0.45
+"""Runs of one kind of character per character: 0.6 in random letters and digits, 0.4 in names such as `getAllUsers`."""
 
 
 def is_masked(value: str) -> bool:
@@ -38,3 +42,13 @@ def variety_of(value: str) -> int:
         + any(map(str.isdigit, value))
         + (not value.isalnum())
     )
+
+
+def longest_run_of(value: str) -> str:
+    """Return the longest run of letters and digits in a text; empty without any."""
+    return max(_RUNS.findall(value), key=len, default="")
+
+
+def changes_often(value: str) -> bool:
+    """Return whether small letters, capitals and digits change as often in a text as in a random one."""
+    return len(_KINDS.findall(value)) >= _LEAST_CHANGES * len(value)
