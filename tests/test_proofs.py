@@ -52,7 +52,7 @@ def prove(proof: str, *options: str) -> tuple[int, dict[str, Any]]:
 @ENGINES
 def test_the_proof_sees_what_is_lost_and_what_is_doubled(engine: str) -> None:
     """The proof counts rows removed and added behind the service's back, and fails."""
-    status, numbers = prove("crash", "--kills", "2", "--sabotage", "--engine", engine)
+    status, numbers = prove("crash", "--kills", "4", "--sabotage", "--engine", engine)
     assert (numbers["lost"], numbers["doubled"], numbers["decisions_lost"]) == (1, 1, 1)
     assert numbers["too_little"] == []
     assert status == 1
@@ -68,7 +68,7 @@ def test_the_proof_notices_a_ledger_that_was_lost() -> None:
 
 def test_the_proof_sees_an_effect_too_many() -> None:
     """When a call is sent again against its strategy, the proof counts the effects and fails."""
-    status, numbers = prove("guard", "--calls", "6", "--tool", "append", "--sabotage")
+    status, numbers = prove("guard", "--calls", "16", "--tool", "append", "--sabotage")
     assert any("2+ effects" in line for line in numbers["wrong"])
     assert numbers["too_little"] == []
     assert status == 1
