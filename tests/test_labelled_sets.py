@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stdnum import iban, luhn
@@ -17,7 +18,7 @@ from lib.labelled.prose_texts import HELD_OUT, TRAINED, Text, read_texts
 from lib.labelled.recipes import CLASSES, MAKERS, Labelled, expand, load
 from lib.labelled_sets import SETS, make_sets
 from lib.train_hostile import MODEL, digest_of
-from support import GATE
+from support import GATE, event
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 OWN_FIELDS = {"basic", "crc", "crypt", "mnemonic", "password0", "password1", "password64"}
@@ -132,13 +133,19 @@ def test_no_held_out_text_is_trained() -> None:
     assert trained.isdisjoint(text.text for text in held_out)
 
 
+def members_of(text: str) -> dict[str, Any]:
+    """Return the members of an event with a text, which a scan of the desk judges together."""
+    made = event(text)
+    return {f"/{name}": made[name] for name in ("payload", "source_span", "scope_id", "idempotency_key")}
+
+
 def test_hostile_prose_that_was_never_seen_is_found() -> None:
     """Of such texts nine of ten are warned, in each language most, and few harmless ones that resemble them."""
     kinds = {rule.rule_id: rule.kind for rule in GATE.rules}
     found: Counter[tuple[str, bool]] = Counter()
     texts = read_texts(HELD_OUT)
     for text, is_hostile, language in texts:
-        rules = {finding.rule_id for finding in GATE.scan({"/payload": {"content": text}})}
+        rules = {finding.rule_id for finding in GATE.scan(members_of(text))}
         found[language, is_hostile] += any(kinds.get(rule) == "hostile" for rule in rules)
     number = Counter((text.language, text.is_hostile) for text in texts)
     hostile = sum(found[key] for key in found if key[1])
@@ -158,7 +165,7 @@ def test_harmless_sentences_around_a_request_do_not_hide_it() -> None:
     for index, (text, is_hostile, language) in enumerate(texts):
         first, last = (around[language][place % len(around[language])] for place in (index, 7 * index + 1))
         hidden += [f"{first} {text} {last}"] * is_hostile
-    found = sum(bool(GATE.scan({"/payload": {"content": text}})) for text in hidden)
+    found = sum(bool(GATE.scan(members_of(text))) for text in hidden)
     assert found >= 0.84 * len(hidden)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.hostile_prose import (
     PLACES,
@@ -17,6 +18,7 @@ from antechamber.core.privacy.hostile_prose import (
     shipped_model,
     source_of,
     tokens_of,
+    whole_sentences,
     write_model,
 )
 
@@ -60,6 +62,23 @@ def test_the_sentences_that_weigh_most_are_marked() -> None:
     text = f"The nightly job rebuilds the search index at two. {REQUEST} The runbook says who is on call."
     ((start, end),) = find_hostile_prose(text, Effort())
     assert text[start:end] == REQUEST
+
+
+def test_a_sentence_that_a_passage_cuts_is_marked_whole() -> None:
+    """Passages begin and end within sentences; a very long sentence is marked as far as the passage goes."""
+    before = "The nightly job rebuilds the search index at two, and its log is in the folder of the last release. " * 2
+    ((start, end),) = find_hostile_prose(f"{before}{REQUEST} The runbook says who is on call this week.", Effort())
+    assert (start, end) == (len(before), len(before) + len(REQUEST))
+    assert whole_sentences(5, 9, [0, 4, 12, 30]) == (4, 12)
+    assert whole_sentences(25, 40, [0, 90]) == (25, 40)
+
+
+def test_other_texts_of_an_event_hide_no_request() -> None:
+    """Each text is judged alone, however short it is beside the others."""
+    for text in (REQUEST, REQUEST.removesuffix(".")):
+        joined = SEPARATOR.join(["The service is written in Go.", text, "procedure", "repo://apollo/RUNBOOK.md", ""])
+        ((start, end),) = find_hostile_prose(joined, Effort())
+        assert joined[start:end] == text
 
 
 def test_a_period_in_a_file_name_ends_no_sentence() -> None:

@@ -39,11 +39,16 @@ _ALIKE: Final = str.maketrans("123456789\u2019", "000000000'")
 _STOPS: Final = frozenset(".;:!?\u061f\u3002\uff01\uff1a\uff1b\uff1f")
 """Signs at the end of a sentence, or of a large part of one."""
 _PASSAGE: Final = 40
-"""Tokens of a passage; each begins in the middle of the one before."""
+_STEP: Final = _PASSAGE // 2
+"""Tokens of a passage, and between the beginnings of two."""
 _SHORTEST: Final = 24
 """Tokens that a shorter passage counts as, so that two words decide nothing."""
 _DOUBT: Final = 1.0
 """How far below 0 the score of a passage is at most for its sentences to be judged again."""
+_BORDER: Final = "\0"
+"""Between two texts of an event, in each of its views."""
+_SHORTEST_TEXT: Final = 10
+"""Characters of the shortest request, in a script with a sign for each word."""
 _KNOWN: Final = 1 << 13
 """Tokens whose weights are kept."""
 _LENGTH: Final = 8
@@ -69,6 +74,17 @@ class Model:
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield the spans of hostile prose, each the sentences of a passage that weigh most.
 
+        The texts of an event are judged one by one: in one passage, its other members would hide a short request.
+        """
+        place = 0
+        for part in text.split(_BORDER):
+            if len(part) >= _SHORTEST_TEXT:
+                yield from ((place + start, place + end) for start, end in self._find_in(part))
+            place += len(part) + len(_BORDER)
+
+    def _find_in(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield the spans of hostile prose in one text.
+
         Harmless sentences around a request lower the score of its passage. So the sentences that weigh most are judged
         again where a passage is nearly hostile, as if its other sentences said nothing.
         """
@@ -85,9 +101,11 @@ class Model:
         for start, end, score in suspicious:
             inner = ends[bisect_right(ends, start) : bisect_left(ends, end)]
             first, last = self._heaviest(sums, [start, *inner, end])
-            if first >= place and (score > 0 or self._score(tokens, pairs, first, last, _PASSAGE) > 0):
-                yield spans[first][0], spans[last - 1][1]
-                place = last
+            if score > 0 or self._score(tokens, pairs, first, last, _PASSAGE) > 0:
+                first, last = whole_sentences(first, last, [0, *ends, len(tokens)])
+                if last > place:
+                    yield spans[max(first, place)][0], spans[last - 1][1]
+                    place = last
 
     def passages(self, tokens: Sequence[str], pairs: Pairs) -> Iterator[Passage]:
         """Yield the passages of a text, given as its tokens and pairs, with their scores."""
@@ -136,6 +154,15 @@ def is_stop(text: str, start: int, end: int) -> bool:
     return text[start] >= "\u3000" or not text[end : end + 1].isalnum()
 
 
+def whole_sentences(first: int, last: int, bounds: Sequence[int]) -> tuple[int, int]:
+    """Return a part of a text with the rest of the sentences that a passage cuts, by its tokens (end exclusive).
+
+    `bounds` are where sentences begin, and the end of the text; the rest of a very long sentence is left out.
+    """
+    begins, ends = bounds[bisect_right(bounds, first) - 1], bounds[bisect_left(bounds, last)]
+    return begins if first - begins <= _STEP else first, ends if ends - last <= _STEP else last
+
+
 def tokens_of(text: str) -> list[str]:
     """Return the words and signs of a text without case; each digit is a 0."""
     return [*map(str.lower, _TOKEN.findall(text.translate(_ALIKE)))]
@@ -163,11 +190,10 @@ def pairs_of(tokens: Sequence[str]) -> Pairs:
 
 def passages_of(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Return the passages of a text, as indexes of tokens (end exclusive)."""
-    step = _PASSAGE // 2
     # The last passage has what would be too little for one more.
-    number = max(1, len(tokens) // step - 1)
-    ends = (*range(_PASSAGE, _PASSAGE + (number - 1) * step, step), len(tokens))
-    return zip(range(0, number * step, step), ends, strict=True)
+    number = max(1, len(tokens) // _STEP - 1)
+    ends = (*range(_PASSAGE, _PASSAGE + (number - 1) * _STEP, _STEP), len(tokens))
+    return zip(range(0, number * _STEP, _STEP), ends, strict=True)
 
 
 def length_of(tokens: int, least: int = _SHORTEST) -> float:
