@@ -115,7 +115,7 @@ def test_layout_changes_no_token(text: str) -> None:
     assert all(token for token in tokens)
 
 
-@given(st.integers(0, 400))
+@given(st.integers(4, 400))
 def test_passages_cover_a_text_and_overlap(number: int) -> None:
     """Each token is in a passage, the next one begins within the one before, and none is much longer than others."""
     passages = [*passages_of(["a"] * number)]
@@ -124,18 +124,29 @@ def test_passages_cover_a_text_and_overlap(number: int) -> None:
     assert max(end - start for start, end in passages) < 60 or number < 60
 
 
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=90), min_size=1, max_size=5))
+def test_texts_of_an_event_have_the_passages_that_they_have_alone(texts: list[list[str]]) -> None:
+    """Words of two texts form no pair and are in no passage together; a text of three tokens has no passage."""
+    joined = [token for text in texts for token in [*text, "\0"]][:-1]
+    near, far = pairs_of(joined)
+    found = [(joined[start:end], near[start:end], far[start:end]) for start, end in passages_of(joined)]
+    alone = [(text, pairs_of(text), span) for text in texts for span in passages_of(text)]
+    assert found == [(text[start:end], near[start:end], far[start:end]) for text, (near, far), (start, end) in alone]
+    assert all(len(words) > 3 for words, *_ in found)
+
+
 def test_a_model_is_stored_and_read() -> None:
     """Weights keep their relation in a byte each; a file of another size is refused."""
     weights = [0.0] * PLACES
-    near, far = pairs_of(["skip", "the", "review"])
+    near, far = pairs_of(["skip", "the", "review", "."])
     weights[near[0]], weights[far[0]] = 2.54, -1.28
     stored = write_model(weights, -0.25, b"source of texts.")
     assert source_of(stored) == b"source of texts."
     model = read_model(stored)
     assert model.weight("skip") == 0
-    assert len({*near, *far}) == 6
-    (passage,) = model.passages(tokens := ["skip", "the", "review"], pairs_of(tokens))
-    assert passage == (0, 3, pytest.approx((2.54 - 1.28) / 24**0.5 - 0.25, abs=1e-4))
+    assert len({*near, *far}) == 8
+    (passage,) = model.passages(tokens := ["skip", "the", "review", "."], pairs_of(tokens))
+    assert passage == (0, 4, pytest.approx((2.54 - 1.28) / 24**0.5 - 0.25, abs=1e-4))
     with pytest.raises(ValueError, match="a model has"):
         read_model(b"short")
 
@@ -143,7 +154,7 @@ def test_a_model_is_stored_and_read() -> None:
 def test_what_is_repeated_counts_once() -> None:
     """A list of similar names is no request because of their number."""
     model = Model([1.0] * PLACES, 0.0)
-    (once, *_), (often, *_) = ([*model.passages(words, pairs_of(words))] for words in (["memory"] * 2, ["memory"] * 30))
+    (once, *_), (often, *_) = ([*model.passages(words, pairs_of(words))] for words in (["memory"] * 4, ["memory"] * 30))
     assert often[2] < once[2] * 2
 
 

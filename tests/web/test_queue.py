@@ -87,8 +87,9 @@ def test_texts_that_need_care_come_first_with_the_reason(service: Service) -> No
     assert page.count(">invisible or look-alike characters<") == 1
     assert page.count(">instructions to an AI reader<") == 1
     warnings = desk.browser.get(f"/review/{spoken}").text.partition('id="warnings"')[2].partition("</p>")[0]
-    (anchor,) = re.findall(r'href="#(found-\d+)"', warnings)
-    assert f'id="{anchor}"' in desk.browser.get(f"/review/{spoken}").text
+    anchors = re.findall(r'href="#(found-\d+)"', warnings)
+    assert len(anchors) == len({*anchors}) == 2
+    assert all(f'id="{anchor}"' in desk.browser.get(f"/review/{spoken}").text for anchor in anchors)
 
 
 def test_one_producer_does_not_starve_another(service: Service) -> None:

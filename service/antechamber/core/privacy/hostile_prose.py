@@ -15,9 +15,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, compress, pairwise, zip_longest
 from math import inf, sqrt
-from operator import add
+from operator import add, mul, sub
 from typing import Final
 from zlib import crc32
 
@@ -46,9 +46,9 @@ _SHORTEST: Final = 24
 _DOUBT: Final = 1.0
 """How far below 0 the score of a passage is at most for its sentences to be judged again."""
 _BORDER: Final = "\0"
-"""Between two texts of an event, in each of its views."""
-_SHORTEST_TEXT: Final = 10
-"""Characters of the shortest request, in a script with a sign for each word."""
+"""The token between two texts of an event, in each of its views."""
+_SHORTEST_TEXT: Final = 4
+"""Tokens of the shortest text that is judged; two words and a sign decide nothing."""
 _KNOWN: Final = 1 << 13
 """Tokens whose weights are kept."""
 _LENGTH: Final = 8
@@ -74,50 +74,37 @@ class Model:
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield the spans of hostile prose, each the sentences of a passage that weigh most.
 
-        The texts of an event are judged one by one: in one passage, its other members would hide a short request.
-        """
-        place = 0
-        for part in text.split(_BORDER):
-            if len(part) >= _SHORTEST_TEXT:
-                yield from ((place + start, place + end) for start, end in self._find_in(part))
-            place += len(part) + len(_BORDER)
-
-    def _find_in(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the spans of hostile prose in one text.
-
         Harmless sentences around a request lower the score of its passage. So the sentences that weigh most are judged
         again where a passage is nearly hostile, as if its other sentences said nothing.
         """
         tokens = tokens_of(text)
         pairs = pairs_of(tokens)
         suspicious = [passage for passage in self.passages(tokens, pairs) if passage[2] > -_DOUBT]
-        if not tokens or not suspicious:
+        if not suspicious:
             return
         spans = [*map(re.Match.span, _TOKEN.finditer(text))]
-        ends = [index for index, token in enumerate(tokens, 1) if token in _STOPS and is_stop(text, *spans[index - 1])]
+        bounds = [0, *bounds_of(text, tokens, spans), len(tokens)]
         near, far = (map(self._weight_at, places) for places in pairs)
         sums = [0.0, *accumulate(map(add, map(self.weight, tokens), map(add, near, far)))]
         place = 0
         for start, end, score in suspicious:
-            inner = ends[bisect_right(ends, start) : bisect_left(ends, end)]
+            inner = bounds[bisect_right(bounds, start) : bisect_left(bounds, end)]
             first, last = self._heaviest(sums, [start, *inner, end])
             if score > 0 or self._score(tokens, pairs, first, last, _PASSAGE) > 0:
-                first, last = whole_sentences(first, last, [0, *ends, len(tokens)])
+                first, last = whole_sentences(first, last, bounds)
                 if last > place:
                     yield spans[max(first, place)][0], spans[last - 1][1]
                     place = last
 
-    def passages(self, tokens: Sequence[str], pairs: Pairs) -> Iterator[Passage]:
-        """Yield the passages of a text, given as its tokens and pairs, with their scores."""
-        for start, end in passages_of(tokens):
-            yield start, end, self._score(tokens, pairs, start, end)
+    def passages(self, tokens: Sequence[str], pairs: Pairs) -> list[Passage]:
+        """Return the passages of texts, given as their tokens and pairs, with their scores."""
+        return [(start, end, self._score(tokens, pairs, start, end)) for start, end in passages_of(tokens)]
 
     def _score(self, tokens: Sequence[str], pairs: Pairs, start: int, end: int, least: int = _SHORTEST) -> float:
         """Return the score of neighboring tokens, which count as `least` at least; what comes twice counts once."""
-        near, far = pairs
-        words = sum(map(self.weight, set(tokens[start:end])))
-        both = sum(map(self._weight_at, {*near[start:end], *far[start:end]}))
-        return (words + both) * self._unit / length_of(end - start, least) + self._bias
+        both = sum(map(self._weight_at, {*pairs[0][start:end], *pairs[1][start:end]}))
+        total = sum(map(self.weight, set(tokens[start:end])), both)
+        return total * self._unit / length_of(end - start, least) + self._bias
 
     def _heaviest(self, sums: Sequence[float], bounds: Sequence[int]) -> tuple[int, int]:
         """Return the neighboring sentences of a passage with the greatest sum, by their tokens (end exclusive).
@@ -149,6 +136,16 @@ def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     yield from shipped_model().find(text)
 
 
+def bounds_of(text: str, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield the indexes of tokens where a sentence or a text begins or ends, in order; `spans` are the tokens' own."""
+    for index, token in enumerate(tokens):
+        if token == _BORDER:
+            yield index
+            yield index + 1
+        elif token in _STOPS and is_stop(text, *spans[index]):
+            yield index + 1
+
+
 def is_stop(text: str, start: int, end: int) -> bool:
     """Return whether a sign at the end of sentences ends one; a period in a file name does not."""
     return text[start] >= "\u3000" or not text[end : end + 1].isalnum()
@@ -176,24 +173,36 @@ def places_of(token: str) -> list[int]:
     return [_place(feature) for feature in features]
 
 
+def borders_of(tokens: Sequence[str]) -> list[int]:
+    """Return the indexes of the borders between texts."""
+    return [*compress(range(len(tokens)), map(_BORDER.__eq__, tokens))]
+
+
 def pairs_of(tokens: Sequence[str]) -> Pairs:
-    """Return the pairs of tokens."""
+    """Return the pairs of tokens; the last token of a text is in none, as those of the last text are."""
     texts = {token: token.encode(errors="replace") for token in {*tokens, ""}}
+    texts[_BORDER] = b""
     # The checksum of a pair goes on from that of its first token.
     near, far = ({token: crc32(text + sign) for token, text in texts.items()} for sign in (b" ", b" _ "))
-    known = [*map(texts.__getitem__, tokens), b"", b""]
+    following = [*map(texts.__getitem__, tokens[1:]), b"", b""]
+    others = map(mul, following[1:], map(bool, following))
     return (
-        [*map(_MASK.__and__, map(crc32, known[1:-1], map(near.__getitem__, tokens)))],
-        [*map(_MASK.__and__, map(crc32, known[2:], map(far.__getitem__, tokens)))],
+        [*map(_MASK.__and__, map(crc32, following, map(near.__getitem__, tokens)))],
+        [*map(_MASK.__and__, map(crc32, others, map(far.__getitem__, tokens)))],
     )
 
 
 def passages_of(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Return the passages of a text, as indexes of tokens (end exclusive)."""
-    # The last passage has what would be too little for one more.
-    number = max(1, len(tokens) // _STEP - 1)
-    ends = (*range(_PASSAGE, _PASSAGE + (number - 1) * _STEP, _STEP), len(tokens))
-    return zip(range(0, number * _STEP, _STEP), ends, strict=True)
+    """Yield the passages of texts, as indexes of tokens (end exclusive).
+
+    The texts of an event are judged one by one: in one passage, its other members would hide a short request.
+    """
+    borders = [-1, *borders_of(tokens), len(tokens)]
+    sizes = map(sub, borders[1:], borders)
+    for border, end in compress(pairwise(borders), map(_SHORTEST_TEXT.__lt__, sizes)):
+        # The last passage has what would be too little for one more.
+        starts = range(border + 1, border + 1 + max(1, (end - border - 1) // _STEP - 1) * _STEP, _STEP)
+        yield from zip_longest(starts, range(starts[0] + _PASSAGE, starts[-1] + _PASSAGE, _STEP), fillvalue=end)
 
 
 def length_of(tokens: int, least: int = _SHORTEST) -> float:
