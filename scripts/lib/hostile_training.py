@@ -17,6 +17,8 @@ from antechamber.core.privacy.hostile_prose import (
 from lib.labelled.prose_texts import Text
 
 _ROUNDS: Final = 8
+_AVERAGED: Final = 4
+"""The last rounds, whose weights are averaged."""
 _RATE: Final = 0.2
 _DECAY: Final = 1e-2
 """Share of a weight in the gradient of each sample that has its feature: weights of rare features stay small."""
@@ -35,7 +37,8 @@ def train(texts: Iterable[Text], seed: int = 1) -> tuple[list[float], float]:
     """Return the weights by the places of features, and the bias.
 
     Gradient descent whose rate sinks for each feature with its past gradients (AdaGrad, Duchi et al. 2011); hostile and
-    harmless samples weigh the same together.
+    harmless samples weigh the same together. The averages of several rounds depend less on the order of the samples
+    (Polyak and Juditsky 1992).
     """
     samples = _samples_of(texts)
     hostile = sum(sample.is_hostile for sample in samples)
@@ -43,7 +46,8 @@ def train(texts: Iterable[Text], seed: int = 1) -> tuple[list[float], float]:
     weights, squares = [0.0] * PLACES, [1e-2] * PLACES
     bias, bias_square = 0.0, 1e-2
     order = random.Random(seed)  # noqa: S311 -- the same result each time
-    for _ in range(_ROUNDS):
+    averages, mean_bias = [0.0] * PLACES, 0.0
+    for number in range(_ROUNDS):
         order.shuffle(samples)
         for values, is_hostile in samples:
             score = bias + sum(weights[place] * value for place, value in values.items())
@@ -54,7 +58,10 @@ def train(texts: Iterable[Text], seed: int = 1) -> tuple[list[float], float]:
                 step = error * value - _DECAY * weights[place]
                 squares[place] += step * step
                 weights[place] += _RATE * step / math.sqrt(squares[place])
-    return weights, bias
+        if number >= _ROUNDS - _AVERAGED:
+            averages = [average + weight / _AVERAGED for average, weight in zip(averages, weights, strict=True)]
+            mean_bias += bias / _AVERAGED
+    return averages, mean_bias
 
 
 def _samples_of(texts: Iterable[Text]) -> list[_Sample]:

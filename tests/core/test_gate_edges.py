@@ -102,6 +102,7 @@ WORD = "Tr0ub4" + "dor&3xy"
         ({"env": [{"name": "DB_PASSWORD", "value": WORD}]}, "/p/attributes/env/0/value"),
         ({"name": "DB_PASSWORD", "value": WORD, "env": {"key": "color", "value": "blue"}}, "/p/attributes/value"),
         ({"a": {"x": "y", "default": WORD, "field": "db_password", "n": 7}, "b": [1]}, "/p/attributes/a/default"),
+        ({"b": 1, "db_password": {"color": ["blue"], "value": WORD}}, "/p/attributes/db_password/value"),
     ],
 )
 def test_an_object_that_names_and_holds_a_secret_is_private(attributes: dict[str, Any], pointer: str) -> None:
@@ -114,7 +115,8 @@ def test_an_object_that_names_something_else_is_harmless() -> None:
     """A name without a value, a value without a name, and long or plain values are no secrets."""
     pairs = [{"name": "password"}, {"value": WORD[:9]}, {"name": "password", "value": "required"}]
     long = {"name": "password", "value": "Words of a long description, one after another. " * 12}
-    assert GATE.find_private({"/p": {"attributes": {"list": [*pairs, long, {"name": 7, "value": WORD[:9]}]}}}) == []
+    listed = {"list": [*pairs, long, {"name": 7, "value": WORD[:9]}], "password": {"length": 12, "value": 7}}
+    assert GATE.find_private({"/p": {"attributes": listed}}) == []
 
 
 def test_a_context_word_is_whole_at_the_end_of_its_distance_too() -> None:

@@ -170,6 +170,7 @@ def test_edits_are_applied_and_located() -> None:
 
 def test_folds_are_plain() -> None:
     """Look-alikes, styled letters and digits of other scripts become ASCII; invisible characters vanish."""
+    assert fold("\U0001f1e6\U0001f1ff") == "az"
     assert fold("\uff21\U0001d5ba\u0430\u0663\u200b\u2014\u00a0z\0\n") == "Aaa3- z\0\n"
     assert fold_sign("\u4e00") == "\u4e00"
     assert fold_sign("\t") == "\t"

@@ -116,6 +116,9 @@ class EventText:
                 for place in range(first, len(self._steps)):
                     if len(self._texts[place]) <= _LONGEST_MEMBER:
                         self._members.append((name, self._steps[place]))
+            elif depth and (holding := _holding_of(member)) is not None:
+                read = self._steps[first:]
+                self._members.append((name, next(s for s in read if s.parent is below and s.name == holding)))
         if depth and (pair := _pair_of(value)) is not None:
             self._members.append((value[pair[0]], steps[pair[1]]))
 
@@ -189,16 +192,31 @@ def _gather_members(value: dict[Any, Any], texts: list[str], names: list[str], m
             texts.append(str(member))
         elif member is not None:
             _gather(member, texts, names, members, depth + 1)
-        if depth and kind is not dict:
-            members += [f"{name}: {text}" for text in texts[first:] if len(text) <= _LONGEST_MEMBER]
+        if depth:
+            members += _named(name, member, texts[first:])
     if depth and (pair := _pair_of(value)) is not None:
         members.append(f"{value[pair[0]]}: {value[pair[1]]}")
 
 
+def _named(name: Any, member: Any, texts: list[str]) -> list[str]:
+    """Return the texts of a member as `name: value`; of an object only the text that it holds as a value."""
+    if type(member) is not dict:
+        return [f"{name}: {text}" for text in texts if len(text) <= _LONGEST_MEMBER]
+    holding = _holding_of(member)
+    return [] if holding is None else [f"{name}: {member[holding]}"]
+
+
 def _pair_of(value: dict[Any, Any]) -> tuple[str, str] | None:
     """Return the members of an object that name a value and hold it, or None without such a pair."""
-    holding = next((name for name in _VALUED if type(value.get(name)) is str), None)
+    holding = _holding_of(value)
     naming = next((name for name in _NAMING if type(value.get(name)) is str), None) if holding else None
     if holding is None or naming is None or len(value[naming]) + len(value[holding]) > _LONGEST_MEMBER:
         return None
     return naming, holding
+
+
+def _holding_of(value: dict[Any, Any]) -> str | None:
+    """Return the member of an object that holds the value which another name names, or None without one."""
+    return next(
+        (name for name in _VALUED if type(held := value.get(name)) is str and len(held) <= _LONGEST_MEMBER), None
+    )

@@ -24,7 +24,9 @@ _PAIRS: Final = (
     '\u201d" \u201e" \u201f" \u2032\' \u2044/ \u2215/ \u29f8/ \u2236: \ua789: \u02d0: \u2217* \u201a, \u2223| '
 )
 """Cyrillic, Greek, small and Armenian letters and signs, and what they look like (Unicode, UTS 39, confusables)."""
-_LOOKS_LIKE: Final = {pair[0]: pair[1] for pair in _PAIRS.split()}
+_REGIONAL: Final = {chr(0x1F1E6 + place): chr(ord("a") + place) for place in range(26)}
+"""Regional indicators, which show letters where two of them are no flag."""
+_LOOKS_LIKE: Final = {pair[0]: pair[1] for pair in _PAIRS.split()} | _REGIONAL
 _MOST: Final = 50_000
 """Maximum number of characters whose fold is kept."""
 

@@ -13,9 +13,9 @@ _V4: Final = re.compile(
 _VERSION: Final = re.compile(
     r"(?i)(?:\b(?:v|ver|version|versions|release|releases|released|upgrade|upgraded|update|updated|build|firmware"
     r"|driver|package|schema|section|chapter|clause|oid|rev|revision)\b[.]?(?:[ _-](?:to|from|is|of|no|number|in|at))?"
-    r"[ :=#\"'`(~^<>]{0,4}|[a-z_)\]][/@]|[=~^<>!]=[ ]?|[a-z]-|\u00a7[ ]?)\Z"
+    r"[ :=#\"'`(~^<>]{0,4}|[a-z_)\]][/@]|[=~^<>!]=[ ]?|[a-z]-|\u00a7[ ]?|(?-i:[a-z][A-Z]+) )\Z"
 )
-"""The end of a text before four numbers that are a version or a section."""
+"""The end of a text before four numbers that are a version or a section, also of a product such as OpenSSL."""
 _REACH: Final = 24
 """Characters before a number that are searched for such a word."""
 _V6: Final = re.compile(r":[0-9A-Fa-f]{0,4}:")
@@ -43,7 +43,7 @@ _MAC: Final = re.compile(
     r"[0-9A-Fa-f](?<![0-9A-Za-z:.-].)[0-9A-Fa-f](?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5}"
     r"|[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f]{4}){2})(?![0-9A-Za-z:]|[.-][0-9A-Za-z])"
 )
-_SAME: Final = frozenset({"000000000000", "ffffffffffff"})
+_SAME: Final = frozenset({"ffffffffffff"})
 _DOCUMENTS: Final = ("00005e0053", "01005e9010")
 """Prefixes of MAC addresses for documents (RFC 7042, section 2.1.2 and 2.1.1)."""
 
@@ -90,15 +90,17 @@ def _is_exposed_v6(text: str) -> bool:
 
 
 def find_mac_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
-    """Yield the spans of MAC addresses, without broadcast, zero and documentation addresses (RFC 7042).
+    """Yield the spans of MAC addresses, without broadcast and documentation addresses (RFC 7042).
+
+    Six pairs of decimal digits are none.
 
     Raises EffortSpentError if there are too many candidates.
     """
     for match in _MAC.finditer(text):
         effort.spend()
         digits = re.sub("[:.-]", "", match[0].lower())
-        numeral = digits.isdigit() and ":" not in match[0]
-        if not numeral and digits not in _SAME and not digits.startswith(_DOCUMENTS):
+        # Six numbers may be a date and a time; of the real addresses, one in 280 has no letter.
+        if not digits.isdigit() and digits not in _SAME and not digits.startswith(_DOCUMENTS):
             yield match.span()
 
 
