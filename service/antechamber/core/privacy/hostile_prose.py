@@ -30,8 +30,11 @@ _HEAD: Final = struct.Struct("<2f16s")
 """What a model begins with: its bias, the factor of its weights, and a digest of the texts that it was made from."""
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Scripts without blanks between words; each of their signs counts as a word."""
-_TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019][^\W\d_{_UNSPACED}]+)?|[^\w\s*`~#|>\\-]")
-"""A word or a sign; signs of layout are none, so that a text has the same tokens with and without it."""
+_URL: Final = re.compile(r"\bhttps?://[A-Za-z0-9_./?=&%:@~+-]*[A-Za-z0-9_/=&%@~+-]")
+_TOKEN: Final = re.compile(
+    rf"{_URL.pattern}|[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019][^\W\d_{_UNSPACED}]+)?|[^\w\s*`~#|>\\-]"
+)
+"""A URL, a word or a sign; signs of layout are none, so that a text has the same tokens with and without it."""
 _BEGINNINGS: Final = (4, 5, 6, 7)
 """Characters of the beginnings that words with the same stem share."""
 _ALIKE: Final = str.maketrans("123456789\u2019", "000000000'")
@@ -161,8 +164,8 @@ def whole_sentences(first: int, last: int, bounds: Sequence[int]) -> tuple[int, 
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the words and signs of a text without case; each digit is a 0."""
-    return [*map(str.lower, _TOKEN.findall(text.translate(_ALIKE)))]
+    """Return the words and signs of a text without case; each digit is a 0, and all URLs are the same."""
+    return [*map(str.lower, _TOKEN.findall(_URL.sub("http ", text.translate(_ALIKE))))]
 
 
 def places_of(token: str) -> list[int]:
