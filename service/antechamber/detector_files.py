@@ -12,7 +12,7 @@ import re2
 from msgspec import Struct
 
 from antechamber.core.errors import PolicyError
-from antechamber.core.privacy.matcher import compile_pattern
+from antechamber.core.privacy.automata import compile_pattern
 from antechamber.core.privacy.registry import CHECKS, SEARCHES
 from antechamber.core.privacy.rule import ACTIONS, KINDS, Rule
 from antechamber.core.privacy.separators import pattern_of

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy import Gate, is_uuid
 from antechamber.core.privacy import matcher as matching
+from antechamber.core.privacy.automata import compile_pattern
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.literals import needs_of
-from antechamber.core.privacy.matcher import Matcher, compile_pattern, has_groups
+from antechamber.core.privacy.matcher import Matcher, has_groups
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule, join_example
 from antechamber.core.privacy.shapes import shapes_needed, shapes_of

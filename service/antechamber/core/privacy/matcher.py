@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import re2
 
+from antechamber.core.privacy.automata import compile_pattern, search_set
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.prefilter import Areas
@@ -71,7 +72,7 @@ class Matcher:
     @cached_property
     def _quick_look(self) -> Any:
         """The same for short texts: the call of a set costs half as much as that of a pattern."""
-        look = re2.Set.SearchSet(_options())
+        look = search_set()
         look.Add(f"(?m){trigger_pattern(self.rule)}")
         look.Compile()
         # The method of the set itself, without the one around it that would encode a string.
@@ -311,20 +312,6 @@ def trigger_pattern(rule: Rule) -> str:
     if rule.trigger is None:
         return bounded_pattern(rule)
     return f"({rule.trigger})" if rule.bounds == "none" else rf"(?:\A|[^0-9A-Za-z])({rule.trigger})"
-
-
-def compile_pattern(pattern: str) -> Any:
-    """Compile a pattern of RE2 in which ^ and $ match at lines.
-
-    Raises re2.error if it is not valid.
-    """
-    return re2.compile(f"(?m){pattern}", _options())
-
-
-def _options() -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    return options
 
 
 def context_pattern(words: tuple[str, ...]) -> Any:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import re2
-
+from antechamber.core.privacy.automata import compile_pattern
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.passwords import (
     is_member,
@@ -47,7 +46,7 @@ _KEY_WORDS: Final = (
     "cl[ée]s?(?: (?:api|d['’]api|d['’]acc[eè]s|secr[eè]te|priv[ée]e))?|jeton(?: d['’]acc[eè]s)?|"
     "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|secreto"
 )
-_CUE: Final = re2.compile(
+_CUE: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
     "|(密码|密碼|口令|登录|パスワード|パスフレーズ|合言葉|暗証(?:番号|コード)?|ログイン|비밀번호|[Пп]арол(?:ь|я|ем|и))"
     "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号) ?(?:キー|鍵))"

@@ -6,8 +6,7 @@ Most texts have few traits, and what needs another trait is then left out withou
 import re
 from typing import Any, Final
 
-import re2
-
+from antechamber.core.privacy.automata import search_set
 from antechamber.core.privacy.selectors import SELECTORS
 from antechamber.core.privacy.tables import NAMED_COLUMN
 
@@ -65,7 +64,7 @@ _MIXED: Final = "[A-Za-z][0-9]{2}|[0-9]{2}[A-Za-z]"
 
 
 def _compile(*patterns: str) -> Any:
-    compiled = re2.Set.SearchSet()
+    compiled = search_set()
     for pattern in patterns:
         compiled.Add(pattern)
     compiled.Compile()
