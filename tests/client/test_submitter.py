@@ -143,19 +143,35 @@ def test_an_operation_without_a_clear_answer_is_uncertain_and_recovered_later(
 def test_a_service_that_does_not_answer_gets_no_requests_for_a_while(
     service: Service, network: Network, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After five failures in a row nothing is sent; meanwhile events are recorded, and they are sent later."""
+    """After six failures in a row nothing is sent; meanwhile events are recorded, and they are sent later."""
     monkeypatch.setattr(submitter_base, "COOLDOWN_SECONDS", 0.2)
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
-        network.script = ["lose"] * 5
+        network.script = ["lose"] * 6
         for number in range(3):
-            with pytest.raises(NotSentError, match="It was not sent; send it again"):
+            with pytest.raises(NotSentError, match="It was not sent: there was no connection, or sending pauses"):
                 sender.submit(lesson(f"Lesson {number}."))
-        assert len(network.seen) == 5
+        assert len(network.seen) == 6
         assert ledger.counts()["pending"] == 3
         while sender._delivery._breaker.remaining():
             pass
         operations = [entry.operation_id for entry in ledger.entries()]
         assert [sender.send(one).status for one in operations] == [201, 201, 201]
+
+
+def test_a_recovery_and_a_send_do_not_wait_for_the_pause(service: Service, network: Network, ledger: Ledger) -> None:
+    """What was recorded during the pause is sent as soon as the service can be reached; each asks once if it cannot."""
+    with Submitter(URL, service.token(), ledger, transport=network) as sender:
+        network.script = ["lose"] * 6
+        for number in range(3):
+            with pytest.raises(NotSentError):
+                sender.submit(lesson(f"Lesson {number}."))
+        network.script = ["lose"] * 2
+        assert sender.recover().settled == {"pending": 3}
+        with pytest.raises(NotSentError):
+            sender.send(next(ledger.entries()).operation_id)
+        assert len(network.seen) == 8
+        assert sender.recover().settled == {"committed": 3}
+        assert sender.submit(lesson("The pause is over.")).status == 201
 
 
 @pytest.mark.parametrize(("status", "sole"), [(400, True), (413, True), (400, False), (401, False), (403, False)])
@@ -222,7 +238,7 @@ def test_a_sealed_operation_is_never_stored(service: Service, sender: Submitter,
     """A late request finds the seal; an event that arrived before is committed instead."""
     assert sender.ledger is not None
     one = sender.ledger.prepare(lesson())
-    network.script = ["late"] + ["lose"] * 4
+    network.script = ["late"] + ["lose"] * 5
     with pytest.raises(UncertainError):
         sender.send(one)
     sender._delivery._breaker._failures = 0
@@ -234,7 +250,7 @@ def test_a_sealed_operation_is_never_stored(service: Service, sender: Submitter,
         sender.submit(lesson())
     assert sender.submit(lesson(), again=True).disposition == "accepted-for-review"
     two = sender.ledger.prepare(lesson("Landed."))
-    network.script = ["drop"] + ["lose"] * 4
+    network.script = ["drop"] + ["lose"] * 5
     with pytest.raises(UncertainError):
         sender.send(two)
     sender._delivery._breaker._failures = 0
@@ -247,7 +263,7 @@ def test_recovery_seals_the_keys_of_refused_events(
     service: Service, network: Network, ledger: Ledger, sender: Submitter, status: int
 ) -> None:
     """When a resend is refused, only a seal proves that the first attempt cannot succeed."""
-    network.script = ["late"] + ["lose"] * 4
+    network.script = ["late"] + ["lose"] * 5
     with pytest.raises(UncertainError) as unclear:
         sender.submit(lesson())
     key = unclear.value.operation_id
@@ -653,13 +669,13 @@ def test_a_batch_behind_an_open_circuit_breaker_is_recorded(
     sender: Submitter, network: Network, ledger: Ledger
 ) -> None:
     """While the circuit breaker is open, submitted events are still recorded in the ledger."""
-    network.script = ["lose"] * 5
+    network.script = ["lose"] * 6
     with pytest.raises(NotSentError):
         sender.submit(lesson())
     outcomes = sender.submit_batch([lesson("One."), lesson("Two.")])
     assert [type(one) for one in outcomes] == [NotSentError] * 2
     assert ledger.counts()["pending"] == 3
-    assert len(network.seen) == 5
+    assert len(network.seen) == 6
 
 
 def test_without_a_ledger_only_the_newest_operations_are_known(
@@ -962,3 +978,19 @@ def test_each_error_says_which_key_is_safe(kind: type[OperationError], same: boo
     for name in client.__all__:
         if name.endswith("Error"):
             assert issubclass(getattr(client, name), client.AntechamberError)
+
+
+def test_a_batch_names_the_wrong_event(sender: Submitter, network: Network) -> None:
+    """Nothing is recorded or sent; the error has the event's number and the pointer, also beyond a thousand events."""
+    wrong = {**lesson("Wrong."), "foo": 1}
+    with pytest.raises(InvalidEventError, match=r"^event 3 of the batch: no such member.* \(at /foo\)$") as caught:
+        sender.submit_batch([lesson("One."), lesson("Two."), wrong])
+    assert caught.value.number == 3
+    assert network.seen == []
+    with Submitter(URL, "t", transport=network) as memoryless, pytest.raises(InvalidEventError, match=r"^event 2 of"):
+        memoryless.submit_batch([lesson("One."), wrong])
+    with pytest.raises(InvalidEventError, match=r"^no such member.* \(at /foo\)$") as caught:
+        sender.submit(wrong)
+    assert caught.value.number is None
+    with pytest.raises(InvalidEventError, match="an event is a mapping, or JSON as bytes, and not str"):
+        sender.submit(json.dumps(lesson()))  # type: ignore[arg-type]

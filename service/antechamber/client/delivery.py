@@ -52,8 +52,11 @@ class OperationStore(Protocol):
         """Record an event and return its operation id."""
         ...
 
-    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes]) -> list[str]:
-        """Record the events of a batch as one write, all or none, and return their operation ids in order."""
+    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes], first: int = 1) -> list[str]:
+        """Record the events of a batch as one write, all or none, and return their operation ids in order.
+
+        `first` is the number of the first event.
+        """
         ...
 
     def entry(self, operation_id: str) -> Operation:
@@ -109,7 +112,8 @@ class Delivery:
         return (yield from self._attempt(operation_id, begun))
 
     def send(self, operation_id: str) -> DeliverySteps[Operation]:
-        """Send a recorded operation unless it is settled; return its entry."""
+        """Send a recorded operation unless it is settled; return its entry. The circuit breaker does not block it."""
+        self._breaker.permit_one()
         return (yield from self._attempt(operation_id, None))
 
     def _attempt(self, operation_id: str, begun: Operation | None) -> DeliverySteps[Operation]:
@@ -230,7 +234,11 @@ class Delivery:
         )
 
     def recover(self, uncertain: Iterable[Operation], progress: Callable[[int], None]) -> DeliverySteps[Recovery]:
-        """Settle uncertain operations: send the same bytes again, and seal the key if the service refuses them."""
+        """Settle uncertain operations: send the same bytes again, and seal the key if the service refuses them.
+
+        The circuit breaker does not block the first attempt.
+        """
+        self._breaker.permit_one()
         settled: Counter[State] = Counter()
         left: Counter[str] = Counter()
         count = 0

@@ -1,13 +1,15 @@
 """Results of sending: a receipt, or an error that states whether retrying or a new operation is safe."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeVar
 
 from antechamber.client.operation import Operation
 from antechamber.core import errors
-from antechamber.core.contract import Receipt
+from antechamber.core.contract import Reason, Receipt
 from antechamber.core.errors import AntechamberError
 from antechamber.core.outgoing import Body, body_of
+
+T = TypeVar("T")
 
 
 class InvalidEventError(errors.RequestRefusedError):
@@ -15,6 +17,32 @@ class InvalidEventError(errors.RequestRefusedError):
 
     retry_same_key: bool = False
     safe_new_key: bool = True
+
+    def __init__(self, reasons: Sequence[Reason], number: int | None = None) -> None:
+        super().__init__(reasons)
+        self.number = number
+        """Which event of a batch it is, from 1; None for a single event."""
+
+    def __str__(self) -> str:
+        first = self.reasons[0]
+        event = "" if self.number is None else f"event {self.number} of the batch: "
+        return event + first.message + ("" if first.pointer is None else f" (at {first.pointer})")
+
+
+def prepare_each(
+    prepare: Callable[[Mapping[str, Any] | bytes], T], events: Iterable[Mapping[str, Any] | bytes], first: int
+) -> list[T]:
+    """Return what `prepare` returns for each event of a batch; `first` is the number of the first one.
+
+    Raises InvalidEventError with the number of the event that is malformed.
+    """
+    prepared: list[T] = []
+    for number, event in enumerate(events, first):
+        try:
+            prepared.append(prepare(event))
+        except InvalidEventError as error:
+            raise InvalidEventError(error.reasons, number) from None
+    return prepared
 
 
 def complete_event(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
@@ -63,7 +91,10 @@ class NotSentError(OperationError):
     """
 
     retry_same_key = True
-    advice = "It was not sent; send it again when the service can be reached."
+    advice = (
+        "It was not sent: there was no connection, or sending pauses for some seconds after several failures in a row. "
+        "With a ledger, recover() and send() try at once."
+    )
 
 
 class RefusedError(OperationError, errors.RequestRefusedError):

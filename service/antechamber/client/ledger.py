@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self
 import msgspec
 
 from antechamber.client import ledger_file, operation
-from antechamber.client.errors import complete_event
+from antechamber.client.errors import complete_event, prepare_each
 from antechamber.client.ledger_file import LedgerError, ProcessLocks
 from antechamber.client.operation import Operation, OperationChange, OperationKind
 from antechamber.core.admission.canonical import NORMAL_FORM
@@ -140,10 +140,10 @@ class Ledger:
             )
         return operation_id
 
-    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes]) -> list[str]:
-        """Record events in one transaction, all or none, and return their operation ids; see `prepare`."""
+    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes], first: int = 1) -> list[str]:
+        """Record events in one transaction, all or none, and return their operation ids; `first` numbers the first."""
         with self.together():
-            return [self.prepare(event) for event in events]
+            return prepare_each(self.prepare, events, first)
 
     def record_call(self, name: str, fingerprint: bytes, body_of: Callable[[str], bytes], *, named: bool) -> str:
         """Record a call to be made and return its operation id, which is its correlation token.

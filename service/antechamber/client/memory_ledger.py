@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.client.errors import complete_event
+from antechamber.client.errors import complete_event, prepare_each
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.operation import Operation, ids_of
 from antechamber.core.admission.canonical import NORMAL_FORM
@@ -38,14 +38,17 @@ class MemoryLedger:
         del again
         return self._prepare(event, ())
 
-    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes]) -> list[str]:
+    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes], first: int = 1) -> list[str]:
         """Derive an operation of its own from each line of a batch, also from lines with the same key.
 
-        Raises InvalidEventError if an event is malformed.
+        `first` is the number of the first event. Raises InvalidEventError, with its number, if an event is malformed.
         """
         operations: dict[str, None] = {}
-        for event in events:
+
+        def prepare(event: Mapping[str, Any] | bytes) -> None:
             operations[self._prepare(event, operations)] = None
+
+        prepare_each(prepare, events, first)
         return list(operations)
 
     def _prepare(self, event: Mapping[str, Any] | bytes, taken: Container[str]) -> str:

@@ -38,6 +38,10 @@ class CircuitBreaker:
         """Return for how many seconds calls are blocked; 0 if they are allowed."""
         return max(0.0, self._open_until - self._now()) if self._failures >= self._max_failures else 0.0
 
+    def permit_one(self) -> None:
+        """Permit the next call: another failure blocks calls again, and a success ends the block."""
+        self._open_until = self._now()
+
     def record(self, answer: ServerAnswer) -> None:
         """Count a failure, or reset the count after an answer that shows that the service works."""
         if answer.status is not None and answer.status < 500 and answer.status != 429:  # noqa: PLR2004 -- RFC 9110, 6585

@@ -39,9 +39,9 @@ from antechamber.core.errors import RequestRefusedError
 from antechamber.core.mcp_tools import Status
 from antechamber.core.outgoing import note_of
 
-MAX_FAILURES: Final = 5
-COOLDOWN_SECONDS: Final = 30.0
-"""Seconds in which nothing is sent after `MAX_FAILURES` consecutive failures."""
+MAX_FAILURES: Final = 6
+COOLDOWN_SECONDS: Final = 10.0
+"""Seconds in which `submit` sends nothing after `MAX_FAILURES` consecutive failures, or all attempts of a call."""
 MEMORIES: Final = "/v1/memories"
 PAGE_OF_CHANGES: Final = 100
 Event = Mapping[str, Any] | bytes
@@ -87,7 +87,9 @@ class SubmitterBase:
         if ledger is not None:
             ledger.bind(httpx.URL(url).netloc.decode())
         self._operations: OperationStore = ledger or MemoryLedger()
-        self._delivery = Delivery(self._operations, CircuitBreaker(MAX_FAILURES, COOLDOWN_SECONDS), attempts)
+        self._delivery = Delivery(
+            self._operations, CircuitBreaker(max(MAX_FAILURES, attempts), COOLDOWN_SECONDS), attempts
+        )
 
     def _recovery(self, progress: Callable[[int], None]) -> DeliverySteps[Recovery]:
         ledger, elsewhere = self.ledger, 0
@@ -112,7 +114,7 @@ class SubmitterBase:
         outcomes: list[Receipt | OperationError] = []
         rest = iter(events)
         while portion := list(islice(rest, MAX_LINES)):
-            operations = self._operations.prepare_all(portion)
+            operations = self._operations.prepare_all(portion, len(outcomes) + 1)
             results: dict[str, Receipt | OperationError] = {}
             prepared = map(self._operations.entry, dict.fromkeys(operations))
             for group in divide_into_batches(prepared, body_size):
@@ -135,7 +137,7 @@ class SubmitterBase:
         return self._delivery.read("/v1/token", None, Holder)
 
     def _memories(self, **wanted: str | int | list[str] | None) -> DeliverySteps[MemoryPage | None]:
-        params = {name: value for name, value in wanted.items() if value}
+        params = {name: value for name, value in wanted.items() if value is not None and value not in ("", [])}
         return self._delivery.read(MEMORIES, params, MemoryPage)
 
     def _memory(self, memory_id: str) -> DeliverySteps[MemoryDetail | None]:

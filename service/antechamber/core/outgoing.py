@@ -69,6 +69,8 @@ def note_of(submission_id: str, text: str, key: str | None = None) -> OutgoingNo
 
 def _encoded(event: Mapping[str, Any]) -> bytes:
     """Encode values that have their own JSON form; other types and infinite numbers are refused."""
+    if not isinstance(event, Mapping):
+        raise refuse("malformed", f"an event is a mapping, or JSON as bytes, and not {type(event).__name__}")
     try:
         return json.dumps(dict(event), ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
