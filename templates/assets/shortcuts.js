@@ -53,7 +53,7 @@
   const item = () => document.activeElement.closest('[data-item]');
   const named = (action) => [item(), document].filter(Boolean).flatMap((one) => [
     ...one.querySelectorAll(`[data-act="${action}"]`)]).find(usable);
-  // `keep` may share its key with a move between rows, which needs no button.
+  // A person's choice of keys may still have one for `keep` and for a move between rows, which needs no button.
   const actionOf = (key) => {
     const found = Object.keys(keys).filter((action) => keys[action] === key);
     return found.find(named) || found.find((action) => action !== 'keep');
@@ -123,7 +123,7 @@
 
   // Focus the next or the previous row of a list.
   const step = (by) => {
-    const rows = [...document.querySelectorAll('.rows a.whole, article a.whole, article[data-item]')];
+    const rows = [...document.querySelectorAll('.rows a.whole, article .whole, article[data-item]')];
     if (!rows.length) return;
     const at = rows.findIndex((row) => row.contains(document.activeElement));
     const to = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1);

@@ -8,10 +8,9 @@ from antechamber.core.review.shortcuts import OFF, SHORTCUTS, USUAL, ShortcutErr
 
 
 def test_without_a_choice_every_action_has_its_usual_key() -> None:
-    """Shortcuts are on by default, each with a distinct key but two that are never on one page."""
+    """Shortcuts are on by default, each with a distinct key."""
     assert decode_shortcuts(None) == USUAL
-    assert len(set(USUAL.values())) == len(SHORTCUTS) - 1
-    assert USUAL["keep"] == USUAL["previous"]
+    assert len(set(USUAL.values())) == len(SHORTCUTS)
     assert encode_shortcuts(USUAL) is None
 
 
@@ -45,6 +44,5 @@ def test_two_actions_have_two_keys() -> None:
 def test_an_action_that_is_newer_than_the_choice_has_its_usual_key() -> None:
     """A new action gets its default key, or none if that is taken."""
     assert decode_shortcuts('{"approve":"y"}') == USUAL | {"approve": "y"}
-    assert decode_shortcuts('{"previous":"k"}')["keep"] == "k"
     others = {action: key for action, key in USUAL.items() if action != "skip"}
     assert decode_shortcuts('{"approve":"s","gone":"x"}') == others | {"approve": "s"}

@@ -72,11 +72,11 @@ def test_one_near_duplicate_is_kept_and_that_is_undone(journey: Journey) -> None
     if journey.scripts:
         keys(page, "j", "Enter")
     else:
-        page.get_by_role("link", name="mark this one instead").click()
+        page.get_by_role("button", name="mark this one instead").click()
     expect(page.locator("article").nth(1)).to_contain_text("the others are compared with it")
     if journey.scripts:
         with page.expect_navigation():
-            keys(page, "k")
+            keys(page, "d")
     else:
         press(page, "Keep the marked one")
     said(page, "1 recorded")

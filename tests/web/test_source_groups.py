@@ -28,7 +28,7 @@ def source(service: Service, policies: Any) -> list[str]:
 def fields_of(desk: Desk, location: str) -> dict[str, str]:
     """Return the fields of a page's form about the group, not those of its undo."""
     page = desk.browser.get(f"/review/group?{location}").text.partition("<main")[2]
-    return dict(re.findall(r'name="(csrf|decision_key|item-\d+)" value="([^"]*)"', page))
+    return dict(re.findall(r'name="(csrf|decision_key|kept|item-\d+)"\s+value="([^"]*)"', page))
 
 
 def said_on(page: str) -> str:
@@ -177,7 +177,10 @@ def test_one_near_duplicate_is_kept_and_the_others_are_rejected_as_duplicates(se
     location = f"{location}&keep={copies[2]}"
     page = desk.browser.get(f"/review/group?{location}").text
     assert '<del><span class="aside"> removed: </span>2' in page
-    kept = desk.post(f"/review/group/keep?{location}", fields_of(desk, location))
+    fields = fields_of(desk, location)
+    assert fields.pop("kept") == copies[2]
+    assert "Mark the proposal that is kept." in decide(desk, location, "keep", fields)
+    kept = desk.post(f"/review/group/keep?{location}", fields | {"kept": copies[2]})
     assert "3 recorded." in kept.text
     told = records(service)
     assert {(one["decision"], one["reason_code"]) for one in told} == {("reject", "duplicate")}
@@ -188,16 +191,34 @@ def test_one_near_duplicate_is_kept_and_the_others_are_rejected_as_duplicates(se
     assert "others like it were rejected" not in desk.browser.get("/review").text
     assert "3 recorded." in decide(desk, location, "undo", undo_of(kept.text))
     assert desk.browser.get(f"/review/group?{location}").text.count("<article") == 4
-    assert "Nothing was recorded" in decide(
-        desk,
-        f"like={copies[0]}&keep={copies[0]}",
-        "keep",
-        {
-            name: value
-            for name, value in fields_of(desk, location).items()
-            if name not in {"item-2", "item-3", "item-4"}
-        },
+    only = {name: value for name, value in fields_of(desk, f"like={copies[0]}").items() if name not in OTHERS}
+    assert only["kept"] == copies[0]
+    assert "Nothing was recorded" in decide(desk, f"like={copies[0]}", "keep", only)
+
+
+OTHERS = {"item-2", "item-3", "item-4"}
+
+
+def test_another_mark_keeps_selection_and_note_and_only_keeping_spares_the_marked_one(service: Service) -> None:
+    """The first proposal is marked at first; a rejection of the selected ones rejects it too, if it is selected."""
+    copies = [service.submit(event(COPY.format(one))).json()["proposal_id"] for one in range(4)]
+    service.wait_until_sorted()
+    desk, location = service.sign_in(), f"like={copies[0]}"
+    fields = fields_of(desk, location)
+    assert fields["kept"] == copies[0]
+    del fields["item-4"]
+    page = desk.post(f"/review/group/mark?{location}", fields | {"mark": copies[1], "reason_text": "Seen."}).text
+    assert f'name="kept" value="{copies[1]}"' in page
+    assert 'value="Seen."' in page
+    assert re.findall(r'value="([0-9a-f-]{36}) [^"]*" checked', page) == copies[:3]
+    assert records(service) == []
+    assert "2 recorded." in desk.post(f"/review/group/keep?{location}", fields | {"kept": copies[1]}).text
+    assert {one["proposal_id"] for one in records(service)} == {copies[0], copies[2]}
+    rest = fields_of(desk, f"like={copies[1]}")
+    assert (
+        "2 recorded." in desk.post(f"/review/group/reject?like={copies[1]}", rest | {"reason_code": "low-value"}).text
     )
+    assert {one["proposal_id"] for one in records(service)} == set(copies)
 
 
 def test_what_came_out_of_a_conflict_and_what_contradicts_a_memory_is_warned_of(service: Service) -> None:

@@ -38,29 +38,38 @@ async def decide_on_group(decision: FromPath[str], request: AnyRequest, groups: 
     """Decide on the proposals of a group and show the result of each.
 
     `approve`, `reject` and `undo` treat the selected proposals alike, `marks` treats each as it is marked, and `keep`
-    rejects all but the marked one as duplicates. It does not redirect, because a URL could not carry a hundred results;
-    if the form is sent again, every item reports that it was decided before.
+    rejects all selected ones but the marked one as duplicates. It does not redirect, because a URL could not carry a
+    hundred results; if the form is sent again, every item reports that it was decided before. `mark` records nothing:
+    it shows the group compared with another proposal, with the same selection and note.
     """
     form = await read_form(request)
     account = curator(request, form)
+    if decision == "mark":
+        return await thread_pools.run(thread_pools.PAGES, partial(_show, filled=form), request, groups)
     try:
-        decisions = read_group(decision, form, request.query_params.get("keep", ""))
+        decisions = read_group(decision, form)
         results = await act(form, partial(groups.decide, decisions, account, sink=decision == "reject"))
     except (ForbiddenDecisionError, InvalidDecisionError, ValueError) as error:
-        return await thread_pools.run(thread_pools.PAGES, _show, request, groups, None, str(error))
-    return await thread_pools.run(thread_pools.PAGES, _show, request, groups, results, None, decision)
+        shown = partial(_show, error=str(error), filled=form)
+        return await thread_pools.run(thread_pools.PAGES, shown, request, groups)
+    return await thread_pools.run(thread_pools.PAGES, partial(_show, decision=decision), request, groups, results)
 
 
 def _show(
     request: AnyRequest,
     groups: Groups,
     results: Results | None = None,
+    *,
     error: str | None = None,
     decision: str = "",
+    filled: Mapping[str, str] | None = None,
 ) -> Template:
-    """Render a group; after a decision on it with the result of each item, and a way to undo all of them."""
+    """Render a group; after a decision on it with the result of each item, and a way to undo all of them.
+
+    `filled` is a form that recorded nothing, whose selection and note are shown again.
+    """
     query, account = request.query_params, request.scope["user"]
-    choice, within = _choice_of(query), query.get("q", "")
+    choice, within = _choice_of(query, filled or {}), query.get("q", "")
     address = {choice.kind: choice.value} | ({"keep": choice.keep} if choice.keep else {})
     made = [proposal_id for proposal_id, failure in results or () if failure is None]
     context = {
@@ -70,6 +79,8 @@ def _show(
         "undone": decision == "undo",
         "last": groups.last_decisions(made, account) if decision != "undo" else [],
         "error": error,
+        "form": filled or {},
+        "selected": None if filled is None else {value.split(" ")[0] for _, value in items_of(filled)},
         "again": address_of("/review/group", within, **address),
         "address": address_of("", within if filter_of(within, account.person) else "", **address),
         "within": within if filter_of(within, account.person) else "",
@@ -77,26 +88,32 @@ def _show(
     return page(request, "group.html", 400 if error else 200, **context)
 
 
-def _choice_of(query: Mapping[str, str]) -> GroupChoice:
-    """Parse which group an address names; one that names none is the group of an unknown producer."""
+def _choice_of(query: Mapping[str, str], form: Mapping[str, str]) -> GroupChoice:
+    """Parse which group an address names; one that names none is the group of an unknown producer.
+
+    A form marks another proposal, or keeps the one that is marked.
+    """
     if query.get("like"):
-        return GroupChoice(kind="like", value=query["like"], keep=query.get("keep", ""))
+        marked = form.get("mark") or form.get("kept") or query.get("keep", "")
+        return GroupChoice(kind="like", value=query["like"], keep=marked)
     if query.get("source"):
         return GroupChoice(kind="source", value=query["source"])
     return GroupChoice(kind="producer", value=query.get("producer", ""))
 
 
-def read_group(decision: str, form: Mapping[str, str], keep: str = "") -> list[tuple[str, Decision]]:
+def read_group(decision: str, form: Mapping[str, str]) -> list[tuple[str, Decision]]:
     """Parse the items of a group's form, each with its version, the hash of the shown text, and its mark.
 
-    Raises ValueError if there is no such decision, or no item or too many are selected.
+    Raises ValueError if there is no such decision, no proposal to keep, or no item or too many are selected.
     """
+    keep = form.get("kept", "") if decision == "keep" else None
+    if keep == "":
+        message = "Mark the proposal that is kept."
+        raise ValueError(message)
     marked = [
         (value, form.get(f"read-{number}", ""), _mark(decision, form, number)) for number, value in items_of(form)
     ]
-    chosen = [
-        (value, read, mark) for value, read, mark in marked if mark and not (keep and value.split(" ")[0] == keep)
-    ]
+    chosen = [(value, read, mark) for value, read, mark in marked if mark and value.split(" ")[0] != keep]
     if not 0 < len(chosen) <= MAX_AT_ONCE:
         message = f"Choose between 1 and {MAX_AT_ONCE} proposals."
         raise ValueError(message)

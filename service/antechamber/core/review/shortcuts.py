@@ -33,7 +33,7 @@ SHORTCUTS: Final = (
     Shortcut("group", "b", "Open the near duplicates"),
     Shortcut("source", "o", "Open the proposals from one source"),
     Shortcut("record", "w", "Record the marks of a page"),
-    Shortcut("keep", "k", "Keep the marked one of near duplicates, reject the others"),
+    Shortcut("keep", "d", "Keep the marked one of near duplicates, reject the others"),
     Shortcut("skip", "s", "Skip to the next proposal"),
     Shortcut("next", "j", "Move to the next row"),
     Shortcut("previous", "k", "Move to the row before"),
@@ -42,8 +42,6 @@ SHORTCUTS: Final = (
     Shortcut("refresh", ".", "Show what changed meanwhile"),
     Shortcut("help", "?", "Show the keys of this page"),
 )
-_SHARING: Final = frozenset({"keep", "previous"})
-"""Actions that may have one key: a page on which something can be kept has no rows for the other."""
 USUAL: Final[dict[str, str]] = {one.action: one.key for one in SHORTCUTS}
 
 
@@ -66,8 +64,8 @@ def decode_shortcuts(stored: str | None) -> dict[str, str]:
 
 
 def _is_free(action: str, key: str, keys: Mapping[str, str]) -> bool:
-    """Return whether no action has a key, other than one that may share it."""
-    return all(other in _SHARING and action in _SHARING for other, used in keys.items() if used == key)
+    """Return whether no other action has a key."""
+    return all(other == action for other, used in keys.items() if used == key)
 
 
 def _without(choice: Mapping[str, str], action: str) -> dict[str, str]:
