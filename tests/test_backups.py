@@ -486,3 +486,37 @@ def test_a_backup_is_complete_even_if_its_time_cannot_be_recorded(tmp_path: Path
         assert run("create", tmp_path / "b.tar", *where(data)).exit_code == 0
     assert any("the time of the backup was not recorded" in line for line in log_lines)
     assert run("verify", tmp_path / "b.tar").exit_code == 0
+
+
+def test_a_damaged_database_gets_no_backup_and_keeps_its_older_ones(tmp_path: Path) -> None:
+    """With --keep, backups of a database with a broken page would replace the good ones."""
+    place = Location(data=tmp_path / "data")
+    app.migrate(place)
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for number in range(3):
+        assert run("create", folder / f"b-{number}.tar", "--data", place.data).exit_code == 0
+    with sqlite3.connect(place.data / DATABASE) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'webhooks'").fetchone()
+    connection.close()
+    with (place.data / DATABASE).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(bytes(range(256)) * 16)
+    done = run("create", folder / "b-3.tar", "--keep", "1", "--data", place.data)
+    assert done.exit_code == 1
+    assert "is damaged, so no backup was made of it and none was removed" in done.output
+    assert sorted(file.name for file in folder.iterdir()) == ["b-0.tar", "b-1.tar", "b-2.tar"]
+
+
+def test_a_folder_whose_database_is_missing_is_refused(tmp_path: Path) -> None:
+    """A new database would delete the write-ahead log, which may hold all that was answered last."""
+    place = Location(data=tmp_path / "data")
+    app.migrate(place)
+    (place.data / DATABASE).rename(tmp_path / "saved")
+    log = place.data / f"{DATABASE}-wal"
+    log.write_bytes(b"not yet in the database")
+    with pytest.raises(SettingsError, match=r"antechamber\.db-wal.*, but antechamber\.db is missing\. Bring it back"):
+        app.migrate(place)
+    assert log.read_bytes() == b"not yet in the database"
+    assert not (place.data / DATABASE).exists()

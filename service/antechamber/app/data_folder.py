@@ -12,7 +12,7 @@ from typing import Final
 from antechamber import durable_files
 from antechamber.checkpoint_signer import KEY_FILE
 from antechamber.secret_key import QUARANTINE_KEY, SECRET
-from antechamber.settings import Location, SettingsError
+from antechamber.settings import DATABASE, Location, SettingsError
 
 LOCK_FILE: Final = "serve.lock"
 """Locked by the process that serves the folder; contains its process id and address."""
@@ -25,6 +25,8 @@ UNFINISHED: Final = "restore.unfinished"
 """Marks a folder into which a backup is being restored."""
 POLICIES: Final = "policies"
 """The folder's own policy, which `serve` uses if no other one is named."""
+_BESIDE: Final = (f"{DATABASE}-wal", f"{DATABASE}-reached")
+"""Files that exist only beside a database that was used."""
 _KEYS: Final = (SECRET, KEY_FILE, QUARANTINE_KEY)
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -95,6 +97,20 @@ def refuse_unfinished(data: Path) -> None:
         message = (
             f"a restore into {data} was not finished, so nothing in it is used; repeat it: antechamber backup restore "
             f"FILE --data {data}"
+        )
+        raise SettingsError(message)
+
+
+def refuse_incomplete(data: Path) -> None:
+    """Refuse a folder that had a database which is not there: a new one would delete its write-ahead log.
+
+    Raises SettingsError.
+    """
+    left = [name for name in _BESIDE if (data / name).exists()]
+    if left and not (data / DATABASE).exists():
+        message = (
+            f"{data} has {' and '.join(left)}, but {DATABASE} is missing. Bring it back, or restore a backup into "
+            "another folder: antechamber backup restore FILE --data DIR"
         )
         raise SettingsError(message)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from antechamber.app.access import connect_access
-from antechamber.app.data_folder import ServedError, alone, protect, refuse_unfinished
+from antechamber.app.data_folder import ServedError, alone, protect, refuse_incomplete, refuse_unfinished
 from antechamber.background import Background
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
 from antechamber.core.errors import ContradictionError, LogError
@@ -88,6 +88,8 @@ def _refuse_mistyped(location: Location) -> None:
 def _engine(location: Location, *, serving: bool, background: Background | None, restoring: bool) -> Store:
     """Open the engine that a location selects."""
     if location.database_url is None:
+        if not restoring:
+            refuse_incomplete(location.data)
         _secret(location)
         opened = SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
         _note_steps(opened.upgraded)
@@ -188,6 +190,7 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
         finally:
             store.close()
     else:
+        refuse_incomplete(location.data)
         protect(location.data)
         _secret(location)
         _make_quarantine_key(location)

@@ -23,7 +23,7 @@ def copied(path: Path, folder: Path, progress: Callable[[int, int], None]) -> It
     The copy has no name in `folder`, so that a process that is killed leaves nothing of it. Writers are not held up;
     only the write-ahead log grows meanwhile. `progress` gets the bytes that are copied and their total.
 
-    Raises StoreError if the file cannot be read or the copy not be written.
+    Raises StoreError if the file is damaged or cannot be read, or if the copy cannot be written.
     """
     draft = folder / f"backup.{secrets.token_hex(8)}.draft"
     try:
@@ -33,6 +33,7 @@ def copied(path: Path, folder: Path, progress: Callable[[int, int], None]) -> It
             source.execute("BEGIN")
             transaction = Transaction(SqliteStatements(source))
             transaction.log.size()
+            _refuse_damaged(source, path)
             with _nameless(draft) as (target, copy):
                 (size,) = source.execute("PRAGMA page_size").fetchone()
                 source.backup(
@@ -43,6 +44,23 @@ def copied(path: Path, folder: Path, progress: Callable[[int, int], None]) -> It
     except (sqlite3.Error, OSError) as error:
         message = f"the database cannot be copied into {folder}: {error}"
         raise StoreError(message) from error
+
+
+def _refuse_damaged(source: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that SQLite finds broken: backups of it would soon have replaced the good ones.
+
+    Raises StoreError.
+    """
+    try:
+        findings = [str(row[0]) for row in source.execute("PRAGMA integrity_check(3)")]
+    except sqlite3.DatabaseError as error:
+        findings = [str(error)]
+    if findings != ["ok"]:
+        message = (
+            f"{path} is damaged, so no backup was made of it and none was removed: {'; '.join(findings)}. Stop the "
+            "service and restore the newest backup that is good: antechamber backup verify, antechamber backup restore"
+        ).replace("\n", " ")
+        raise StoreError(message)
 
 
 @contextlib.contextmanager
