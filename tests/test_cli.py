@@ -290,7 +290,7 @@ def test_a_password_is_set_while_the_service_runs(location: Location, policies: 
 def test_a_password_that_cannot_be_set_is_explained(data: Path) -> None:
     """Unknown and disabled accounts, short passwords and a missing terminal are explained."""
     unknown = _run("user", "password", "ada", "--password-stdin", "--data", data, stdin=PASSWORD)
-    _fails(unknown, "no account ada", "antechamber user add ada")
+    _fails(unknown, "no account ada", "antechamber user add")
     _run("user", "add", "ada", "--role", "curator", "--data", data)
     _fails(_run("user", "password", "ada", "--password-stdin", "--data", data, stdin="short"), "12 characters")
     _fails(_run("user", "password", "ada", "--data", data, stdin=f"{PASSWORD}\n{PASSWORD}\n"), "--password-stdin")
@@ -365,8 +365,18 @@ def test_a_name_that_cannot_be_is_refused(data: Path, name: str) -> None:
 def test_a_taken_name_is_refused(data: Path) -> None:
     """A second account of the same name is refused, and the first one is unchanged."""
     _run("user", "add", "ada", "--role", "curator", "--data", data)
-    _fails(_run("user", "add", "ada", "--role", "operator", "--data", data), "taken")
+    _fails(_run("user", "add", "ada", "--role", "operator", "--data", data), "taken", "--person ada")
     assert [row["role"] for row in _json("user", "list", "--data", data)] == ["curator"]
+
+
+def test_one_person_cannot_be_two_by_case(data: Path) -> None:
+    """An account of a person whose name differs from a known one only by case is refused; another account is not."""
+    _run("user", "add", "ada", "--role", "curator", "--data", data)
+    for arguments in (["Ada"], ["ada-2", "--person", "ADA"]):
+        _fails(
+            _run("user", "add", *arguments, "--role", "curator", "--data", data), "person ada already", "--person ada"
+        )
+    assert _run("user", "add", "ada-2", "--person", "ada", "--role", "curator", "--data", data).exit_code == 0
 
 
 def test_people_are_disabled(data: Path) -> None:

@@ -20,6 +20,7 @@ from antechamber.core.review.decision import (
     Target,
     blocker,
     open_decisions,
+    owner_obstacle,
     required_persons,
     rule,
     standing_approvals,
@@ -189,8 +190,9 @@ def test_an_editor_is_not_the_only_approver() -> None:
     edited, _ = played(proposal(), ("bob", "edit", "Another text."))
     assert standing_approvals(edited) == {"bob"}
     assert required_persons(edited) == 2
-    with pytest.raises(ForbiddenDecisionError):
-        ruled(edited, "approve")
+    for person in ("bob", "Bob"):
+        with pytest.raises(ForbiddenDecisionError):
+            ruled(edited, "approve", person)
     ruling = ruled(edited, "approve", "eve")
     assert (ruling.admits, ruling.approvals_required, ruling.resulting) == (True, 2, canonical(edited.payload))
 
@@ -519,3 +521,10 @@ def test_a_redactor_is_one_of_two_approvers_and_never_the_only_one() -> None:
     second = rule(proposal(redactor="bob", approvals=[own]), decision("approve"), "eve")
     assert (second.admits, second.approvals_required) == (True, 2)
     assert required_persons(proposal(redactor="bob", curators=2)) == 2
+
+
+def test_an_owner_is_an_owner_in_any_case() -> None:
+    """A person cannot judge own proposals as an account whose name has other letters of the same word."""
+    assert owner_obstacle(frozenset({"owen"}), "Owen") is not None
+    assert owner_obstacle(frozenset({"Owen"}), "owen") is not None
+    assert owner_obstacle(frozenset({"owen"}), "owena") is None

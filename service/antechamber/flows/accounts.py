@@ -24,7 +24,8 @@ class Accounts:
     ) -> None:
         """Add an account; `password` is already hashed, and `account` is the signed-in operator who adds it.
 
-        Raises AccessError if the name is taken or ill-formed, SignedOutError if the operator's session has ended.
+        Raises AccessError if the name is taken or ill-formed, or if the person's name differs from that of a known
+        person only by case; SignedOutError if the operator's session has ended.
         """
         for word in (name, person or name):
             if not NAME.fullmatch(word):
@@ -40,8 +41,16 @@ class Accounts:
             created_at=now,
             disabled_at=None,
         )
-        if not self._store.write(lambda tx: tx.access.add_user(user, actor_of(tx, account, now))).result():
-            message = f"the name {name} is taken; choose another, or disable that account first"
+
+        def work(tx: Rows) -> bool:
+            _refuse_other_case(user.person, tx)
+            return tx.access.add_user(user, actor_of(tx, account, now))
+
+        if not self._store.write(work).result():
+            message = (
+                f"the name {name} is taken, and names of disabled accounts stay taken; choose another name, and for "
+                f"the same person add: --person {user.person}"
+            )
             raise AccessError(message)
 
     def all(self) -> list[UserRow]:
@@ -87,3 +96,14 @@ class Accounts:
 
         self._store.write(work).result()
         self._sessions.forget()
+
+
+def _refuse_other_case(person: str, tx: Rows) -> None:
+    """Refuse a person whose name differs from a known one only by case: one person would count as two.
+
+    Raises AccessError.
+    """
+    for known in {user.person for user in tx.access.users()}:
+        if known != person and known.casefold() == person.casefold():
+            message = f"there is the person {known} already: write --person {known}, or choose a name that differs more"
+            raise AccessError(message)

@@ -72,7 +72,9 @@ class EndedAccess(Struct, frozen=True, kw_only=True):
 
 def no_account(name: str) -> AccessError:
     """Return the error for a name that no active account has."""
-    return AccessError(f"there is no account {name}; add it with: antechamber user add {name} --role curator")
+    return AccessError(
+        f"there is no account {name} that is enabled; see: antechamber user list. Add one: antechamber user add NAME"
+    )
 
 
 def check_signed_in(account: Account, session: SessionRow | None, now: int) -> None:

@@ -190,8 +190,8 @@ def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
 
 
 def owner_obstacle(owners: frozenset[str], person: str, judged: str = "proposals") -> str | None:
-    """Return why an owner cannot judge what a producer submitted, or None for another person."""
-    if person in owners:
+    """Return why an owner cannot judge what a producer submitted, or None for another person; case is ignored."""
+    if person.casefold() in map(str.casefold, owners):
         return f"You own or owned this producer, so another person must judge its {judged}. No setting changes that."
     return None
 
@@ -211,7 +211,8 @@ def target_obstacle(proposal: ReviewedProposal) -> str | None:
 
 def repeated_approval(proposal: ReviewedProposal, person: str) -> str | None:
     """Return why a person cannot approve the same text twice, or None before the first approval."""
-    if person in standing_approvals(proposal) and not may_finish_alone(proposal, person):
+    approved = map(str.casefold, standing_approvals(proposal))
+    if person.casefold() in approved and not may_finish_alone(proposal, person):
         return "You have approved this text already. It needs a second person."
     return None
 

@@ -78,11 +78,12 @@ class ProviderAccounts:
         return added
 
     def _is_known(self, name: str, tx: Rows) -> bool:
-        """Return whether a person of this name has an account, owns a producer or may read sealed events."""
+        """Return whether a person of this name, in any case, is known by an account or the policy."""
         policy = self._policy()
         persons = {user.person for user in tx.access.users()} | set(policy.reveal)
         mapped = {member.account for provider in policy.providers.values() for member in provider.people}
-        return name in persons | mapped | {producer.owner for producer in policy.producers.values()}
+        known = persons | mapped | {producer.owner for producer in policy.producers.values()}
+        return name.casefold() in map(str.casefold, known)
 
     @staticmethod
     def proven(provider: Provider, said: Identified) -> ProvenElsewhere:
