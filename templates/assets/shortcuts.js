@@ -34,6 +34,7 @@
     disarm();
     arm();
     leaving = false;
+    sent = null;
     if (sessionStorage.getItem(NOTICE_ITEM)) refuse(false);
     sessionStorage.removeItem(NOTICE_ITEM);
   });
@@ -44,7 +45,18 @@
     if (!navigator.onLine) refuse(false, 'No connection: nothing was sent. Try again.');
     return !navigator.onLine;
   };
-  addEventListener('submit', (event) => { if (offline()) event.preventDefault(); });
+  // A second Enter before the next page loads would send the same form again, which the service refuses.
+  const SENT_MILLISECONDS = 1000;
+  let sent = null;
+  addEventListener('submit', (event) => {
+    if (offline() || event.target === sent) {
+      event.preventDefault();
+      return;
+    }
+    sent = event.target;
+    setTimeout(() => { if (event.defaultPrevented) sent = null; });
+    setTimeout(() => { sent = null; }, SENT_MILLISECONDS);
+  });
 
   const leave = () => { disarm(); leaving = true; };
 

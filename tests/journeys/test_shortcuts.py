@@ -43,6 +43,15 @@ def opened(page: Page, name: str) -> Page:
 
 
 @on_sqlite
+def test_a_button_that_is_pressed_twice_sends_its_form_once(with_scripts: Journey) -> None:
+    """A second Enter before the next page loads sends nothing, so that page says what was recorded."""
+    page = opened(queue(with_scripts, 2), "first")
+    page.get_by_role("button", name="Approve").first.evaluate("(one) => { one.click(); one.click(); }")
+    expect(page.get_by_role("status")).to_contain_text("Approved")
+    expect(page.locator("p.text").first).to_have_text("The second lesson.")
+
+
+@on_sqlite
 @pytest.mark.parametrize("motion", [True, False], ids=["motion", "no motion"])
 def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey, motion: bool) -> None:  # noqa: FBT001 -- a parameter of the test
     """Open with j and Enter; then one key approves, two reject, one skips, and the next item opens by itself."""

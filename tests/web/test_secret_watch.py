@@ -1,5 +1,6 @@
 """Secrets across submissions: in parts, again under other keys, and pasted tokens of this service."""
 
+import html
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -178,6 +179,15 @@ def test_a_secret_is_recognized_in_every_place(service: Service) -> None:
         assert f"under {number} keys" in watch.alarms()[0]
 
 
+READERS = [
+    ("bob", "curator"),
+    ("alice", "auditor"),
+    ("grace", "curator"),
+    ("olga", "operator"),
+]
+"""Only the operator, and the owner of the token's producer, see alarms about a token."""
+
+
 def test_a_pasted_token_raises_an_alarm(service: Service) -> None:
     """The alarm names the token's holder and who pasted it; the token stays valid, as the policy says."""
     token = service.token("tool:watcher")
@@ -188,6 +198,8 @@ def test_a_pasted_token_raises_an_alarm(service: Service) -> None:
     assert "Revoke it" in alarm
     assert watch.alarms_of("grace") == [alarm]
     assert watch.alarms_of("ada") == []
+    shown = {name: html.unescape(service.sign_in(name, role).browser.get("/settings").text) for name, role in READERS}
+    assert {name for name, page in shown.items() if alarm in page} == {"grace", "olga"}
     assert service.client.get("/v1/token", headers=service.bearer("tool:watcher")).status_code == 200
 
 

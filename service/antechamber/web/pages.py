@@ -117,11 +117,13 @@ def items_of(form: Mapping[str, str]) -> list[tuple[str, str]]:
 def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:
     """Render a page with the common context: the signed-in account, the counters, the alarms."""
     state, account = request.app.state, request.scope["user"]
+    # Alarms about secrets are for operators; the owners of the producers see them with their settings.
+    private = () if account.role == "operator" else state.admission.secrets.alarms()
     common = {
         "account": account,
         "csrf": csrf_token(state.secret, account),
         "counters": None if account.role == "operator" else state.desk_views.counters(),
-        "alarms": state.alarms(),
+        "alarms": [alarm for alarm in state.alarms() if alarm not in private],
         "here": request.scope["path"],
         "again": _again(request),
         "help": help_address(request.scope["path"]),

@@ -211,8 +211,7 @@ def target_obstacle(proposal: ReviewedProposal) -> str | None:
 
 def repeated_approval(proposal: ReviewedProposal, person: str) -> str | None:
     """Return why a person cannot approve the same text twice, or None before the first approval."""
-    approved = map(str.casefold, standing_approvals(proposal))
-    if person.casefold() in approved and not may_finish_alone(proposal, person):
+    if person.casefold() in map(str.casefold, standing_approvals(proposal)) and not may_finish_alone(proposal, person):
         return "You have approved this text already. It needs a second person."
     return None
 
