@@ -375,7 +375,7 @@ def test_after_an_interruption_the_same_arguments_resume_the_operation(
 ) -> None:
     """The model is asked to call again, and one proposal results."""
     assert call("search_memory", query="", submission_scope="project", scope_id="apollo").structured_content
-    network.script = ["pass", "drop", "lose", "lose", "lose", "lose"]
+    network.script = ["pass", "drop"] + ["lose"] * 5
     unclear = call("propose_memory", **LESSON)
     assert unclear.is_error
     assert unclear.structured_content["code"] == "uncertain"
