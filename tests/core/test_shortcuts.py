@@ -1,5 +1,8 @@
 """Keyboard shortcuts of the desk: which keys may be chosen, and what is stored."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +15,15 @@ def test_without_a_choice_every_action_has_its_usual_key() -> None:
     assert decode_shortcuts(None) == USUAL
     assert len(set(USUAL.values())) == len(SHORTCUTS)
     assert encode_shortcuts(USUAL) is None
+
+
+def test_the_usual_keys_are_those_of_the_document() -> None:
+    """The table of keys in the document of the templates has each usual key once, and no other one."""
+    document = Path(__file__).parents[2].joinpath("templates", "README.md").read_text(encoding="utf-8")
+    rows = document.partition("\n## Keys\n")[2].partition("\n\nShortcuts click")[0].splitlines()
+    assert sorted(re.findall("`(.)`", "".join(row.split("|")[1] for row in rows if "`" in row))) == sorted(
+        USUAL.values()
+    )
 
 
 def test_shortcuts_that_are_off_have_no_keys() -> None:

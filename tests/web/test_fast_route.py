@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import re
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Any, cast
@@ -22,7 +21,7 @@ from antechamber.core.access.secret_format import mint
 from antechamber.core.contract import MAX_BODY
 from antechamber.core.errors import UnavailableError
 from antechamber.flows.admit import LONG, Admission
-from support import HANG_SECONDS, Service, event, full
+from support import HANG_SECONDS, Service, event, full, until
 
 HOST = "127.0.0.1"
 SHORT, FRAMEWORK = "Bearer", "bearer"
@@ -294,8 +293,7 @@ def test_a_busy_producer_stays_on_the_short_cut(wire: Wire) -> None:
         wire.ask(wire.request(raw))
         # The renewal runs in a thread, which a busy machine may keep waiting.
         wire.ask(f"GET /readyz HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
-        while wire.service.state.access.token_check._cache._renewed:
-            time.sleep(0.01)
+        until(lambda: not wire.service.state.access.token_check._cache._renewed, "the token is looked up again")
     assert re.fullmatch("T+", "".join("T" if one else "F" for one in wire.taken[::2]))
 
 

@@ -216,7 +216,7 @@ def _pair_of(value: dict[Any, Any]) -> tuple[str, str] | None:
 
 
 def _holding_of(value: dict[Any, Any]) -> str | None:
-    """Return the member of an object that holds the value which another name names, or None without one."""
+    """Return the name of the member that holds an object's value, such as `value`, or None without a short one."""
     return next(
         (name for name in _VALUED if type(held := value.get(name)) is str and len(held) <= _LONGEST_MEMBER), None
     )

@@ -5,6 +5,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -12,6 +13,8 @@ from antechamber.store.errors import StoreError
 from antechamber.store.sqlite.statements import SqliteStatements
 from antechamber.store.transaction import Transaction
 
+_FINDINGS: Final = 3
+"""Damages of a file that an error names."""
 _PAGES: Final = 4_000
 """Pages of 4 KiB between two reports of progress."""
 
@@ -31,9 +34,10 @@ def copied(path: Path, folder: Path, progress: Callable[[int, int], None]) -> It
             source.row_factory = sqlite3.Row
             # A backup restarts when another process writes, unless its source holds a snapshot already.
             source.execute("BEGIN")
-            transaction = Transaction(SqliteStatements(source))
+            statements = SqliteStatements(source)
+            transaction = Transaction(statements)
             transaction.log.size()
-            _refuse_damaged(source, path)
+            _refuse_damaged(statements, path)
             with _nameless(draft) as (target, copy):
                 (size,) = source.execute("PRAGMA page_size").fetchone()
                 source.backup(
@@ -46,16 +50,16 @@ def copied(path: Path, folder: Path, progress: Callable[[int, int], None]) -> It
         raise StoreError(message) from error
 
 
-def _refuse_damaged(source: sqlite3.Connection, path: Path) -> None:
+def _refuse_damaged(statements: SqliteStatements, path: Path) -> None:
     """Refuse a file that SQLite finds broken: backups of it would soon have replaced the good ones.
 
     Raises StoreError.
     """
     try:
-        findings = [str(row[0]) for row in source.execute("PRAGMA integrity_check(3)")]
+        findings = [*islice(statements.check_files(), _FINDINGS)]
     except sqlite3.DatabaseError as error:
         findings = [str(error)]
-    if findings != ["ok"]:
+    if findings:
         message = (
             f"{path} is damaged, so no backup was made of it and none was removed: {'; '.join(findings)}. Stop the "
             "service and restore the newest backup that is good: antechamber backup verify, antechamber backup restore"
