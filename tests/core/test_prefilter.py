@@ -12,12 +12,12 @@ from antechamber.core.privacy import Gate, is_uuid
 from antechamber.core.privacy import matcher as matching
 from antechamber.core.privacy.automata import compile_pattern
 from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.literals import needs_of
 from antechamber.core.privacy.matcher import Matcher, has_groups
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule, join_example
-from antechamber.core.privacy.shapes import shapes_needed, shapes_of
+from antechamber.core.privacy.shapes import coarse_shape, fine_shape, shapes_needed
 from antechamber.core.privacy.splits import is_joint, join_texts
 from antechamber.core.privacy.texts import Text
 from support import GATE, RULES
@@ -102,9 +102,10 @@ def test_a_pattern_with_groups_is_recognized_without_compiling_it() -> None:
         assert has_groups(pattern) == (compile_pattern(pattern).groups > 0), pattern
 
 
-def test_a_text_has_two_shapes() -> None:
+def test_a_text_has_a_fine_and_a_coarse_form() -> None:
     """Each character is one sign, whatever its length in UTF-8, and a sign is added at both ends."""
-    assert shapes_of("a7-\u20ac9".encode()) == b" a0  0 .xx..x."
+    data = "a7-\u20ac9".encode()
+    assert (fine_shape(data), coarse_shape(data)) == (b" a0  0 ", b".xx..x.")
 
 
 @settings(max_examples=250, deadline=None)
@@ -121,12 +122,28 @@ def test_no_rule_is_left_out_that_finds_something(pieces: list[str], long: bool)
     text = (FILLER if long else "").join([*pieces, ""])
     prefilter, matchers = compiled()
     read = Text(text)
-    candidates = dict(prefilter.candidates(read))
+    candidates = dict(prefilter.candidates(read, Effort()))
     for index, matcher in enumerate(matchers):
         spans = list(matcher.find(read, Effort(10**9)))
         if spans:
             assert index in candidates, matcher.rule.rule_id
             assert list(matcher.find(read, Effort(10**9), candidates[index])) == spans, matcher.rule.rule_id
+
+
+def test_many_words_and_many_rules_cost_effort() -> None:
+    """To look for rules is part of a scan's work: it counts where a text has more of their words than others have."""
+    prefilter, _ = compiled()
+    spent = []
+    for text in ("An ordinary text, with one password.", "password " * 1_000, " ".join(HITS)):
+        effort = Effort(10**9)
+        prefilter.candidates(Text(text), effort)
+        spent.append(effort.spent)
+    ordinary, words, rules = spent
+    assert ordinary == 0
+    assert words >= 1_000 >> 4
+    assert rules > words
+    with pytest.raises(EffortSpentError):
+        prefilter.candidates(Text("password " * 1_000), Effort(10))
 
 
 def test_no_rule_finds_anything_inside_a_uuid() -> None:

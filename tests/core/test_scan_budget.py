@@ -18,7 +18,9 @@ from antechamber.core.admission.canonical import normalize_text, order_marks
 from antechamber.core.privacy.effort import MAX_EFFORT, Effort, EffortSpentError
 from antechamber.core.privacy.gate import Examination
 from antechamber.core.privacy.ibans import find_ibans
+from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.rule import join_example
+from antechamber.core.privacy.texts import Text
 from antechamber.core.search_terms import words_of
 from core.hostile_texts import HOSTILE
 from support import GATE, belgian, gate_without, places_of
@@ -194,6 +196,18 @@ def test_the_first_hundred_findings_are_enough() -> None:
     assert len(findings) == 100
     assert {finding.pointer for finding in findings} == {f"/a/{number}" for number in range(100)}
     assert work(lambda: scan({"/a": [mail] * 3_000})) < 3 * FIXED
+
+
+def test_a_long_match_costs_effort_by_its_length() -> None:
+    """The end of a match of 60,000 characters is found as slowly as hundreds of short matches."""
+    matcher = next(Matcher(rule) for rule in GATE.rules if rule.rule_id == "openai-project-key")
+    spent = []
+    for size in (3, 5_000):
+        effort = Effort()
+        assert len(list(matcher.find(Text("sk-" + "svcacct-" + "Lv1e0XaQ9zRt" * size), effort))) == 1
+        spent.append(effort.spent)
+    short, long = spent
+    assert long > short + 60_000 // 64
 
 
 def test_effort_ends() -> None:

@@ -3,13 +3,17 @@
 import random
 from base64 import b64encode
 from collections.abc import Callable
+from functools import partial
+from unicodedata import normalize
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from mnemonic import Mnemonic
 
 from antechamber.core.privacy import key_formats, passwords
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.seed_phrases import find_seed_phrases
+from antechamber.core.privacy.seed_phrases import find_seed_phrases, may_have_seed_phrase
 from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
 
 STRONG = "Tr0ub4" + "dor&3"
@@ -317,6 +321,37 @@ def test_seed_phrases_of_other_languages_are_found(language: str) -> None:
     """Lists with accents and of other scripts are compared in their normal form."""
     phrase = Mnemonic(language).to_mnemonic(bytes(range(16)))
     assert seeds(phrase) == [phrase]
+
+
+@given(
+    st.sampled_from(Mnemonic.list_languages()),
+    st.sampled_from([16, 20, 24, 28, 32]),
+    st.text(st.characters(exclude_categories=["L", "M", "Cs"]), min_size=1, max_size=8),
+    st.sampled_from([str, str.upper, str.title, partial(normalize, "NFC")]),
+    st.sampled_from(["", "the ", "größe der ", "用", "a" * 30 + " "]),
+    st.randoms(use_true_random=False),
+)
+def test_the_first_look_passes_each_phrase(
+    language: str, size: int, between: str, form: Callable[[str], str], around: str, generator: random.Random
+) -> None:
+    """What is found in full, the quick look does not exclude, whatever divides the words and is around them."""
+    phrase = Mnemonic(language).to_mnemonic(generator.randbytes(size))
+    text = f"{around}{form(between.join(phrase.split()))} {around}"
+    assume(seeds(text))
+    assert may_have_seed_phrase(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the legal winner of the year, thank you, is a wave of sausage worth the useful legal winner",
+        "Größe der Datei prüfen, dann über die Einstellungen ändern; für Übersetzungen gilt später Näheres",
+        " ".join(["wörd", "somehow"] * 20),
+    ],
+)
+def test_the_first_look_excludes_ordinary_words(text: str) -> None:
+    """Common words between those of the lists end a row, with and without letters beyond ASCII."""
+    assert not may_have_seed_phrase(text.encode())
 
 
 def test_words_without_a_checksum_are_harmless() -> None:

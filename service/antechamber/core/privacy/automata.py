@@ -3,6 +3,7 @@
 An automaton that runs out of memory for its states goes on without them, more slowly, and with the same result.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import re2
@@ -16,9 +17,18 @@ def compile_pattern(pattern: str) -> Any:
     return re2.compile(f"(?m){pattern}", _options())
 
 
-def search_set() -> Any:
-    """Return an empty set of patterns that are searched for together."""
-    return re2.Set.SearchSet(_options())
+def compile_set(*patterns: str) -> Callable[[bytes], list[int]]:
+    """Return a search for all patterns at once: it returns the indexes of those that match anywhere in a text (UTF-8).
+
+    Its call costs half as much as that of a pattern.
+    """
+    compiled = re2.Set.SearchSet(_options())
+    for pattern in patterns:
+        compiled.Add(pattern)
+    compiled.Compile()
+    # The method of the set itself, without the one around it that would encode a string.
+    search: Callable[[bytes], list[int]] = compiled._set.Match  # noqa: SLF001
+    return search
 
 
 def _options() -> Any:

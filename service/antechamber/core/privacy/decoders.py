@@ -252,7 +252,7 @@ def _decode_run(run: str, place: int, heads: dict[str, bool], effort: Effort) ->
         if len(begins) > _TRIED:
             break
         begins.append(sign.end())
-    effort.spend(len(begins))
+    effort.spend((len(begins) + 1) >> 1)
     for begin in begins:
         plain = _read_base64(run[begin:].rstrip("="), heads)
         if plain is not None:

@@ -9,8 +9,9 @@ from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.layout import without_layout
 from antechamber.core.privacy.matcher import Matcher
-from antechamber.core.privacy.prefilter import Prefilter, read_rule
+from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.rule_needs import read_rule
 from antechamber.core.privacy.splits import join_texts
 from antechamber.core.privacy.texts import Text
 from antechamber.core.privacy.views import View, all_views
@@ -128,7 +129,7 @@ class Search:
     def finds(self, text: Text, prefilter: Prefilter | None = None) -> bool:
         """Return whether one of the rules, or of those of another prefilter, finds something in a text."""
         matchers = self._engine.matchers
-        for index, areas in (prefilter or self._prefilter).candidates(text):
+        for index, areas in (prefilter or self._prefilter).candidates(text, self.effort):
             for _ in matchers[index].find(text, self.effort, areas):
                 return True
         return False
@@ -138,7 +139,7 @@ class Search:
         self._size += len(view.text)
         read = view.read
         effort = self.effort if prefilter is self._prefilter else self._prose_effort
-        for index, areas in prefilter.candidates(read):
+        for index, areas in prefilter.candidates(read, effort):
             matcher = self._engine.matchers[index]
             for span in islice(matcher.find(read, effort, areas), _MOST):
                 spot = view.locate(span.start, span.end)

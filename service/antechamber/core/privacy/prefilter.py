@@ -15,10 +15,11 @@ from typing import Final, NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.literals import Needs, Words, fold_text, needs_of, reach_of
+from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.literals import fold_text
 from antechamber.core.privacy.rule import Rule
-from antechamber.core.privacy.separators import pattern_of
-from antechamber.core.privacy.shapes import shapes_needed, shapes_of, traits_of
+from antechamber.core.privacy.rule_needs import context_of, needs_of_rule, shapes_of_rule
+from antechamber.core.privacy.shapes import COARSE_SIGNS, coarse_shape, fine_shape, traits_of
 from antechamber.core.privacy.texts import (
     NAME,
     NUMBER,
@@ -63,6 +64,12 @@ Areas = tuple[tuple[int, int], ...]
 """Parts of a text, as byte offsets, in ascending order without overlap."""
 _MOST_PLACES: Final = 64
 """Occurrences of the literals of a rule beyond which the whole text is searched."""
+_WORDS: Final = 4
+"""Binary logarithm of the words in a text that count as one unit of effort."""
+_USUAL_RULES: Final = 150
+"""Rules that a text may concern without effort; …"""
+_RULE: Final = 4
+"""… units of effort for each one more."""
 _MORE_BYTES: Final = 3
 """Maximum number of bytes of a character beyond its first."""
 
@@ -114,6 +121,7 @@ class Prefilter:
             self._add(index, rule)
         # A single sign may occur everywhere in a text, and each occurrence of a literal costs time.
         self._signs = [(word.encode(), place) for word, place in self._places.items() if len(word) == 1]
+        self._plain_signs = [(sign, place) for sign, place in self._signs if sign.isascii()]
         words = [word for word in self._places if len(word) > 1]
         self._indexes = [self._places[word] for word in words]
         self._whole_words = frozenset(index for index, place in enumerate(self._indexes) if place not in self._loose)
@@ -123,6 +131,7 @@ class Prefilter:
         self._shapes = _automaton(self._shaped, Implementation.DFA)
         self._shape_rules = list(self._shaped.values())
         self._any_shaped = reduce(or_, self._shape_rules, 0)
+        self._coarse = frozenset(shape for shape in self._shaped if not COARSE_SIGNS.isdisjoint(shape))
         self._whole = {index: RuleCandidate(index, None) for index in rules}
         self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
         self._by_tokens = self._rules_by_level(len(_TOKENS), lambda demand: demand.tokens)
@@ -130,6 +139,8 @@ class Prefilter:
         self._by_digits = self._rules_by_level(len(_DIGITS), lambda demand: demand.digits)
         self._possible = [self._possible_with(traits) for traits in range(0, SIZES + NAME, NAME)]
         """The rules that a text may concern, by its traits that are no steps of decoding."""
+        self._forms = [self._forms_with(traits) for traits in range(0, SIZES + NAME, NAME)]
+        """The forms in which shapes of these rules may be, by the same traits."""
 
     def _rules_by_level(self, most: int, level_of: Callable[[_Demand], int]) -> list[int]:
         """Return the rules whose demand a text satisfies that reaches each level."""
@@ -151,10 +162,18 @@ class Prefilter:
             & ~impossible
         )
 
+    def _forms_with(self, traits: int) -> list[Callable[[bytes], bytes]]:
+        """Return the forms in which a text with some traits may have a shape of a rule that it may concern."""
+        rules = self._possible[traits >> _FIRST]
+        shapes = {shape for shape, source in self._shaped.items() if source & rules and not traits_of(shape) & ~traits}
+        return [
+            form for form, some in ((fine_shape, shapes - self._coarse), (coarse_shape, shapes & self._coarse)) if some
+        ]
+
     def _add(self, index: int, rule: Rule) -> None:
         """Note what a rule demands, and the literals of which a text must have one."""
-        needs = _needs_of_rule(rule)
-        needed = _context_of(rule)
+        needs = needs_of_rule(rule)
+        needed = context_of(rule)
         # Beyond ASCII, the automaton knows only the forms that it is given.
         forms = {form for word in needed for form in (word, word.upper(), word.title())}
         words = frozenset(self._place(fold_text(form)) for form in sorted(forms))
@@ -186,7 +205,7 @@ class Prefilter:
 
     def _add_shapes(self, index: int, rule: Rule) -> None:
         """Note the shapes of which a text must have one for a rule without literals."""
-        shapes = _shapes_of_rule(rule)
+        shapes = shapes_of_rule(rule)
         for shape in shapes or ():
             self._shaped[shape] = self._shaped.get(shape, 0) | 1 << index
         if shapes is None:
@@ -205,11 +224,16 @@ class Prefilter:
         rules = {index: rule for index, rule in self._rules.items() if rule.kind == "hostile"}
         return Prefilter(rules) if rules else None
 
-    def candidates(self, text: Text) -> list[RuleCandidate]:
-        """Return the rules that may find something in a text, in the order of their indexes."""
+    def candidates(self, text: Text, effort: Effort) -> list[RuleCandidate]:
+        """Return the rules that may find something in a text, in the order of their indexes.
+
+        Raises EffortSpentError if the text has too many of their words.
+        """
         data = text.data(in_uuids=True)
-        possible = self._possible[text.traits >> _FIRST]
+        traits = text.traits >> _FIRST
+        possible, forms = self._possible[traits], self._forms[traits]
         matches = self._literals.find_matches_as_indexes(data.translate(_FOLDED), overlapping=True)
+        effort.spend(len(matches) >> _WORDS)
         words: set[int] = set()
         if matches:
             indexes, whole_words, inside = self._indexes, self._whole_words, b"\0%b\0" % data.translate(_IS_ALNUM)
@@ -220,24 +244,30 @@ class Prefilter:
                 if index not in whole_words or not (inside[start] or inside[end + 1])
             ]
             words = {indexes[index] for index, _, _ in matches}
-        for sign, place in self._signs:
+        for sign, place in self._signs if len(data) > text.length else self._plain_signs:
             if sign in data:
                 words.add(place)
         found = self._always
-        if possible & self._any_shaped:
-            found |= self._of_shapes(data)
+        if forms:
+            found |= self._of_shapes(data, forms)
         for word in words:
             found |= self._sources[word]
-        rules = self._satisfied(data, words, found & possible)
+        found &= possible
+        effort.spend(max(0, found.bit_count() - _USUAL_RULES) * _RULE)
+        rules = self._satisfied(data, words, found)
         if len(data) < SHORT:
             return [self._whole[index] for index in rules]
         return self._located(data, len(data) - text.length, rules, matches)
 
-    def _of_shapes(self, data: bytes) -> int:
-        """Return the rules of which a text has a shape."""
-        shapes = shapes_of(data.replace(_BORDER, _BETWEEN))
-        matches = self._shapes.find_matches_as_indexes(shapes, overlapping=True)
-        return reduce(or_, (self._shape_rules[place] for place in {match[0] for match in matches}), 0) if matches else 0
+    def _of_shapes(self, data: bytes, forms: Iterable[Callable[[bytes], bytes]]) -> int:
+        """Return the rules of which a text has a shape in one of some forms."""
+        data = data.replace(_BORDER, _BETWEEN)
+        places: set[int] = set()
+        for form in forms:
+            matches = self._shapes.find_matches_as_indexes(form(data), overlapping=True)
+            if matches:
+                places.update([match[0] for match in matches])
+        return reduce(or_, (self._shape_rules[place] for place in places), 0)
 
     def _satisfied(self, data: bytes, words: set[int], found: int) -> list[int]:
         """Return those of some rules whose demands a text satisfies, in order."""
@@ -289,37 +319,6 @@ class Prefilter:
         return candidates
 
 
-def read_rule(rule: Rule) -> None:
-    """Read the patterns of a rule, which takes most of the time of building a prefilter; the result is cached."""
-    if _needs_of_rule(rule).literals is None and not _context_of(rule):
-        _shapes_of_rule(rule)
-
-
-def _context_of(rule: Rule) -> tuple[str, ...]:
-    """Return the context words of which a text must have one."""
-    return rule.context if rule.without_context == "off" else ()
-
-
-def _needs_of_rule(rule: Rule) -> Needs:
-    """Return the needs of all patterns of a rule together."""
-    needs = _needs_of_pattern(rule)
-    if rule.prefilter is not None:
-        # Its author knows which words are rare; they may be anywhere in the text.
-        needs = _combine(needs_of(rule.prefilter)._replace(reach=None), needs)
-    return needs if rule.trigger is None else _combine(needs, needs_of(rule.trigger))
-
-
-def _shapes_of_rule(rule: Rule) -> Words | None:
-    """Return the shapes of which every text with a match has one."""
-    return shapes_needed(pattern_of(rule), bounded=rule.bounds == "token")
-
-
-def _needs_of_pattern(rule: Rule) -> Needs:
-    """Return the needs of a rule's pattern; with other separators, only its digits are the same."""
-    needs = needs_of(rule.pattern)
-    return Needs(None, (), 0, needs.digits, reach=reach_of(pattern_of(rule))) if rule.separators else needs
-
-
 def _automaton(words: Iterable[str], implementation: Implementation) -> BytesAhoCorasick:
     return BytesAhoCorasick([word.encode() for word in words], implementation=implementation)
 
@@ -346,19 +345,6 @@ def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...]) -> bool:
         else:
             return False
     return True
-
-
-def _combine(needs: Needs, others: Needs) -> Needs:
-    """Return the needs of a match of two patterns; the literals of the first are preferred."""
-    return Needs(
-        needs.literals if needs.literals is not None else others.literals,
-        needs.exact + others.exact,
-        max(needs.run, others.run),
-        max(needs.digits, others.digits),
-        max(needs.name_run, others.name_run),
-        # The literals of the other pattern may be anywhere in the text.
-        needs.reach if needs.literals is not None else None,
-    )
 
 
 def _count_digits(word: str) -> int:

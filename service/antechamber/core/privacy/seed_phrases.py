@@ -10,6 +10,7 @@ from unicodedata import normalize
 
 from mnemonic import Mnemonic
 
+from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.effort import Effort
 
 _WORD: Final = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u3099\u309a])+")
@@ -19,11 +20,11 @@ _ENOUGH: Final = bytes([True]) * _SHORTEST
 _LETTERS: Final = bytes(code if bytes([code]).isalpha() else 32 for code in range(256))
 """Maps a byte that is no ASCII letter to a blank: splitting takes a tenth of the time of a search for words."""
 _LOWERED: Final = _LETTERS.lower()
+_UNDIVIDED: Final = _LOWERED[:128] + bytes(range(128, 256))
+"""The same, but bytes beyond ASCII stay."""
 _ASCII: Final = bytes(range(128))
-_EVERY: Final = 4
-"""Of this many words in a row one is looked up at first; …"""
-_FEW: Final = bytes([True]) * (_SHORTEST // _EVERY)
-"""… twelve known words in a row have this many such words in a row."""
+_SPELLED: Final = 3
+"""Letters of a word up to which the first look compares it with the lists: they lack most of the commonest words."""
 _WORD_BITS: Final = 11
 _CHECKSUM_SHARE: Final = 33
 """One bit in this many is part of the checksum."""
@@ -132,12 +133,30 @@ def _known_in_ascii() -> frozenset[bytes]:
     return frozenset(word.encode() for word in _known() if word.isascii())
 
 
+@cache
+def _row() -> Callable[[bytes], list[int]]:
+    """Return the search for as many words in a row as a phrase has, each as long as a word of the lists in ASCII."""
+    known = sorted(word.decode() for word in _known_in_ascii())
+    short = "|".join(word for word in known if len(word) <= _SPELLED)
+    word = f"(?:[A-Za-z]{{{_SPELLED + 1},{max(map(len, known))}}}|(?i:{short}))"
+    return compile_set(f"(?:^|[^A-Za-z]){word}(?:[^A-Za-z]{{1,{_FARTHEST}}}{word}){{{_SHORTEST - 1}}}(?:[^A-Za-z]|$)")
+
+
 def may_have_seed_phrase(data: bytes) -> bool:
     """Return quickly whether a text (UTF-8) may have a seed phrase, which few texts have the words for."""
-    if not data.isascii() and _WORD.search(data.translate(None, _ASCII).decode()) is not None:
-        return True
-    words, is_known = data.translate(_LOWERED).split(), _known_in_ascii().__contains__
-    return _FEW in bytes(map(is_known, words[_EVERY - 1 :: _EVERY])) and _ENOUGH in bytes(map(is_known, words))
+    is_known = _known_in_ascii().__contains__
+    if data.isascii() or _WORD.search(data.translate(None, _ASCII).decode()) is None:
+        return bool(_row()(data)) and _ENOUGH in bytes(map(is_known, data.translate(_LOWERED).split()))
+    row = 0
+    for word in data.translate(_UNDIVIDED).split():
+        if is_known(word):
+            row += 1
+        else:
+            # A character beyond ASCII, of two bytes or more, may be a word or divide words.
+            row = 0 if word.isascii() else row + len(word.translate(None, _ASCII)) // 2 + 1
+        if row >= _SHORTEST:
+            return True
+    return False
 
 
 LOOKS: Final[dict[str, Callable[[bytes], bool]]] = {"seed-phrases": may_have_seed_phrase}

@@ -1,7 +1,7 @@
 """Shapes: where a text has letters, digits and other signs; many patterns without literals need a rare one.
 
-A text has two shapes, which are searched at once: in the first, `a` is a letter, `0` a digit and a blank anything else;
-in the second, `x` is a letter or digit and a point anything else. Each sign is one code point.
+A text has two forms: in the fine one, `a` is a letter, `0` a digit and a blank anything else; in the coarse one, `x` is
+a letter or digit and a point anything else. Each sign is one code point.
 """
 
 import re
@@ -43,13 +43,20 @@ def _table(letter: str, digit: str, other: str) -> bytes:
 
 _FINE: Final = _table("a", "0", " ")
 _COARSE: Final = _table("x", "x", ".")
+COARSE_SIGNS: Final = frozenset("x.")
+"""The signs of a shape in the coarse form."""
 
 
-def shapes_of(data: bytes) -> bytes:
-    """Return both shapes of a text (UTF-8), each with a sign before its beginning and behind its end."""
-    shapes = b" %b .%b." % (data.translate(_FINE, _CONTINUED), data.translate(_COARSE, _CONTINUED))
+def fine_shape(data: bytes) -> bytes:
+    """Return the fine form of a text (UTF-8), with a sign before its beginning and behind its end."""
+    shape = b" %b " % data.translate(_FINE, _CONTINUED)
     # Each digit of a long row has a shape of its own, but none of them is longer than this.
-    return _LONG_ROW.sub(_ROW, shapes) if _ROW in shapes else shapes
+    return _LONG_ROW.sub(_ROW, shape) if _ROW in shape else shape
+
+
+def coarse_shape(data: bytes) -> bytes:
+    """Return the coarse form of a text (UTF-8), with a sign before its beginning and behind its end."""
+    return b".%b." % data.translate(_COARSE, _CONTINUED)
 
 
 @lru_cache(maxsize=4096)

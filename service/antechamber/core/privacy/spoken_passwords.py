@@ -25,8 +25,10 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
 _WINDOW: Final = 130
 _BEFORE: Final = 90
-_STEPS: Final = 20
-"""Effort of one cue: the look at two windows."""
+_CUED: Final = 3
+"""Effort of one cue …"""
+_WINDOWED: Final = 8
+"""… and of each of its two windows in which a value is possible."""
 _JUDGED: Final = 15
 """Effort of one value …"""
 _LENGTH: Final = 4
@@ -115,7 +117,7 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     judge = _Judge(effort)
     # RE2 counts bytes, which are the characters of an ASCII text; of another, its binding counts them for each match.
     for cue in _CUE.finditer(text.encode() if text.isascii() else text):
-        effort.spend(_STEPS)
+        effort.spend(_CUED)
         group = next(index for index in range(1, _CUES + 1) if cue.start(index) >= 0)
         start, end = cue.span(group)
         if _OTHER_NOUN.match(text, end) is not None:
@@ -131,7 +133,7 @@ class _Judge:
     """Decides which values of a text are secrets; each different one is verified once."""
 
     def __init__(self, effort: Effort) -> None:
-        self._effort = effort
+        self.effort = effort
         self._known: dict[tuple[str, str, bool, bool], tuple[int, bool]] = {}
         self.is_password = False
         """Whether the cue names a password, and not a secret of another kind."""
@@ -140,11 +142,11 @@ class _Judge:
         """Return the span of a match's value if it looks like a secret."""
         group = "quoted" if match["quoted"] else "bare"
         value, start = match[group], match.start(group)
-        self._effort.spend()
+        self.effort.spend()
         case = (group, value, self.is_password, linked)
         known = self._known.get(case)
         if known is None:
-            self._effort.spend(_JUDGED + len(value) // _LENGTH)
+            self.effort.spend(_JUDGED + len(value) // _LENGTH)
             known = self._known[case] = _judge(value, group, is_password=self.is_password, linked=linked)
         length, found = known
         return (start, start + length) if found else None
@@ -157,6 +159,7 @@ def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
         window = window[: end.start()]
     if not _HINT.search(window):
         return None
+    judge.effort.spend(_WINDOWED)
     direct = _DIRECT.match(text, start, start + len(window))
     if direct is not None and (span := judge.span(direct, linked=False)) is not None:
         return span
@@ -174,6 +177,7 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
     window = text[offset:end]
     if not _HINT.search(window):
         return None
+    judge.effort.spend(_WINDOWED)
     for pattern in (_AS, _USE, _WITH):
         for match in pattern.finditer(window):
             if (span := judge.span(match, linked=True)) is not None:

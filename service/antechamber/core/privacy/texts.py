@@ -4,9 +4,9 @@ Most texts have few traits, and what needs another trait is then left out withou
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
-from antechamber.core.privacy.automata import search_set
+from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.selectors import SELECTORS
 from antechamber.core.privacy.tables import NAMED_COLUMN
 
@@ -63,17 +63,8 @@ _TOKEN: Final = f"[0-9A-Za-z+/=_.-]{{{SHORTEST_TOKEN}}}"
 _MIXED: Final = "[A-Za-z][0-9]{2}|[0-9]{2}[A-Za-z]"
 
 
-def _compile(*patterns: str) -> Any:
-    compiled = search_set()
-    for pattern in patterns:
-        compiled.Add(pattern)
-    compiled.Compile()
-    # The method of the set itself, without the one around it that would encode a string.
-    return compiled._set.Match  # noqa: SLF001
-
-
-_LOOK: Final = _compile(*_STEPS, _NAME, _NUMBER, _TOKEN, _MIXED)
-_LONG_LOOK: Final = _compile(*_STEPS)
+_LOOK: Final = compile_set(*_STEPS, _NAME, _NUMBER, _TOKEN, _MIXED)
+_LONG_LOOK: Final = compile_set(*_STEPS)
 """The same for long texts: of each combination of partial matches the automaton builds a state, at a few µs each."""
 
 
