@@ -176,6 +176,17 @@ def test_folds_are_plain() -> None:
     assert fold_sign("\t") == "\t"
 
 
+def test_a_fold_is_folded_once() -> None:
+    """The fold of a fold is the same text, whatever the character, so no view is made of it again."""
+    signs = "".join(chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000)
+    assert fold(fold(signs)) == fold(signs)
+    # The Chinese words stay beyond ASCII, so that a window around them would be folded again.
+    quoted = ("plain words " * 60 + "\u201cword\u201d ") * 9
+    views = list(all_views(f"\u4e2d\u6587 {quoted}", Effort()))
+    assert len(views) == 2
+    assert '"word"' in views[1].text
+
+
 def test_decoders_leave_what_they_cannot_read() -> None:
     """Bytes that are no text, and runs that decode to none, stay as they are."""
     assert list(find_escapes("=FF=FE \\U00FFFFFF"))[-1].text == "\ufffd"

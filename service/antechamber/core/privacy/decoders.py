@@ -44,6 +44,8 @@ _DECOMPOSED: Final = re.compile(
 )
 """A character with combining marks, a syllable of Hangul in its parts (Unicode, chapter 3.12), or a sequence for colors
 of a terminal (ECMA-48)."""
+_COMPOSING: Final = re.compile("[\u0300-\u036f\u20d0-\u20f0\u3099\u309a\u1161-\u1175\x1b]")
+"""A character of each of these; a search for one class of characters is quick, and most texts have none."""
 _OVERLAYS: Final = re.compile("[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
 """Marks that strike a character through."""
 _PAIRS: Final = re.compile(
@@ -104,7 +106,7 @@ def find_folds(text: str) -> Iterator[Edit]:
 
 def find_compositions(text: str) -> Iterator[Edit]:
     """Yield what is one character in NFC but several in a text, letters struck through, and sequences of terminals."""
-    for match in _DECOMPOSED.finditer(text):
+    for match in _DECOMPOSED.finditer(text) if _COMPOSING.search(text) else ():
         plain = "" if match[0][0] == "\x1b" else unicodedata.normalize("NFC", _OVERLAYS.sub("", match[0]))
         if plain != match[0]:
             yield Edit(match.start(), match.end(), plain, "folded")

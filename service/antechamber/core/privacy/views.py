@@ -63,10 +63,20 @@ class Spot(NamedTuple):
 class View:
     """A form of a text; `parent` is the view of which the edits made it."""
 
-    def __init__(self, text: str, parent: "View | None" = None, edits: Iterable[Edit] = (), level: int = 0) -> None:
+    def __init__(
+        self,
+        text: str,
+        parent: "View | None" = None,
+        edits: Iterable[Edit] = (),
+        level: int = 0,
+        *,
+        is_folded: bool = False,
+    ) -> None:
         self.text = text
         self.level = level
         """Number of decoders that were applied."""
+        self.is_folded = is_folded
+        """Whether folding would change nothing: a fold has none of the characters that are folded."""
         self._read: Text | None = None
         self._parent = parent
         self._edits = edits
@@ -149,19 +159,23 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
         return
     if traits & FOLD:
         yield from _edited(view, find_compositions(text), view.level, effort)
-        near = _near_folds(view, effort)
-        yield View(fold(near.text), near, _Lazy(near.text), view.level)
+        if not view.is_folded:
+            near = _near_folds(view, effort)
+            yield View(fold(near.text), near, _Lazy(near.text), view.level, is_folded=True)
     if traits & TABLE:
-        yield from _edited(view, find_cells(text, effort), view.level, effort)
+        yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
     if traits & (QUOTED | WRAPPED | SPACED):
-        yield from _edited(view, find_joints(text, spaced=bool(traits & SPACED)), view.level, effort)
+        joints = find_joints(text, spaced=bool(traits & SPACED))
+        yield from _edited(view, joints, view.level, effort, is_folded=view.is_folded)
     if traits & ESCAPED:
         yield from _edited(view, find_escapes(text), view.level + 1, effort)
     if traits & (RUN | PAIRS):
         yield from _edited(view, find_runs(text, effort, pairs=bool(traits & PAIRS)), view.level + 1, effort)
 
 
-def _edited(view: View, edits: Iterable[Edit], level: int, effort: Effort) -> Iterator[View]:
+def _edited(
+    view: View, edits: Iterable[Edit], level: int, effort: Effort, *, is_folded: bool = False
+) -> Iterator[View]:
     """Yield the view that edits make, without the parts of a long text that are far from all of them."""
     listed = list(islice(edits, MOST_EDITS + 1))
     if len(listed) > MOST_EDITS:
@@ -170,7 +184,7 @@ def _edited(view: View, edits: Iterable[Edit], level: int, effort: Effort) -> It
     if listed:
         gaps = _find_gaps(view.text, [(edit.start, edit.end) for edit in listed])
         kept = sorted((*listed, *gaps)) if gaps else listed
-        yield View(apply(view.text, kept), view, kept, level)
+        yield View(apply(view.text, kept), view, kept, level, is_folded=is_folded)
 
 
 def _near_folds(view: View, effort: Effort) -> View:
