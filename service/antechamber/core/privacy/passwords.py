@@ -6,6 +6,7 @@ number of times.
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final
 
 from antechamber.core.privacy.values import changes_often, entropy_of, longest_run_of
@@ -64,6 +65,17 @@ _FILE: Final = re.compile(
 _FOLDER: Final = re.compile(r"(?:~|\.{1,2}|[A-Z]:)?(?:[/\\][A-Z]?[a-z0-9._-]{1,32}){2,}[/\\]?$")
 """A path of two or more names, such as the working folder that shells have in `PWD`."""
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
+_TEMPLATE: Final = re.compile(
+    r".*(?:[$#@%]?\{[^{}]*\}|<[A-Za-z_][^<>]*>|\$\([a-z]{2}|\{\{|\}\}|\$[A-Z][A-Z0-9_]{2}|%\([A-Za-z_]\w*\)|[A-Za-z_]\w{2}\(|://)|[$@][A-Za-z_]{3}"
+)
+"""A value with a part that is replaced, a call, or an address."""
+_STRONG_SIGNS: Final = frozenset("!#$%^?@~+&*")
+"""Signs that are rarer in code than its brackets, points and commas."""
+_LEAST_SIGNS: Final = 2
+_KINDS: Final = 4
+_LEAST_CHANGES: Final = 0.6
+"""Changes of the kind of character per pair of neighbors: 0.7 in random printable ASCII."""
+_LONGEST_GENERATED: Final = 64
 _ODD: Final = re.compile("[a-z][A-Z][0-9]{1,3}")
 """A short group that programs put in front of a word, such as `gR7`, and no technical term."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
@@ -231,8 +243,34 @@ def is_member(value: str) -> bool:
     return bool(_MEMBER.match(value))
 
 
+def _is_generated(value: str) -> bool:
+    """Return whether a value mixes all kinds of characters as generators of passwords do, and not as code does.
+
+    A random password is so full of signs that it resembles code, a template or a regular expression.
+    """
+    kinds = [_kind_of(character) for character in value]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return (
+        _SHORTEST_SECRET <= len(value) <= _LONGEST_GENERATED
+        and len(set(kinds)) == _KINDS
+        and changes >= _LEAST_CHANGES * (len(value) - 1)
+        and value.isascii()
+        and not _TEMPLATE.match(value)
+        and not _REGEX.match(value)
+        and not _DIGEST.match(value)
+        and not is_wordy(value)
+    )
+
+
+def _kind_of(character: str) -> int:
+    """Return the kind of a character: digit, small letter, capital or sign."""
+    return 0 if character.isdecimal() else 1 if character.islower() else 2 if character.isupper() else 3
+
+
 def is_bare_password(value: str) -> bool:
     """Return whether a value without quotation marks is a password, after a name and `=` or `:`."""
+    if _is_generated(value) and len(_STRONG_SIGNS.intersection(value)) >= _LEAST_SIGNS:
+        return True
     value = value.rstrip(".,;:)")
     if value.isdecimal():
         return len(value) >= _SHORTEST and len(set(value)) > 1
@@ -248,7 +286,11 @@ def is_lone_password(value: str) -> bool:
 
 def is_quoted_password(value: str) -> bool:
     """Return whether a value in quotation marks is a password, after a name and a separator."""
-    if value != value.strip() or len(value) < _SHORTEST_QUOTED or is_noise(value):
+    if value != value.strip() or len(value) < _SHORTEST_QUOTED:
+        return False
+    if _is_generated(value):
+        return True
+    if is_noise(value):
         return False
     if " " in value:
         return is_phrase(value) or _is_spaced(value)
