@@ -5,7 +5,7 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -473,6 +473,52 @@ def test_the_result_of_a_submission_can_be_read(service: Service, sender: Submit
     network.script = [(418, b"[]")]
     with pytest.raises(ReadError, match="not one of Antechamber's"):
         sender.by_key(key)
+
+
+ELSEWHERE = [
+    (404, b"404 page not found"),
+    (404, b""),
+    (404, b'{"detail": "Not Found"}'),
+    (404, b'{"type": "about:blank", "title": "Not Found", "status": 404, "detail": "Not Found"}'),
+    (405, b""),
+    (200, b"<html>"),
+]
+
+
+@pytest.mark.parametrize("answer", ELSEWHERE)
+def test_an_answer_of_another_service_is_no_missing_item(sender: Submitter, network: Network, answer: Any) -> None:
+    """Only the service's own 404 means None; from a wrong base URL each read raises, and says to check it."""
+    reads: list[Callable[[], object]] = [
+        lambda: sender.status("some-id"),
+        lambda: sender.by_key("some-key"),
+        lambda: sender.memory("some-id"),
+        lambda: sender.memories("project", "apollo"),
+        sender.holder,
+        lambda: sender.change_page(["project:apollo"]),
+        lambda: next(iter(sender.changes(["project:apollo"]))),
+    ]
+    for read in reads:
+        network.script = [answer]
+        with pytest.raises(ReadError, match="check the base URL") as caught:
+            read()
+        assert not caught.value.temporary
+    network.script = [answer] * 9
+    with pytest.raises(AnswerError, match="check the base URL"):
+        sender.answer("some-id", "Yes.")
+    network.script = [answer] * 9
+    with pytest.raises(UncertainError, match="check the base URL"):
+        sender.submit(lesson())
+
+
+@pytest.mark.parametrize("prefix", ["/v1", "/desk"])
+def test_a_path_prefix_that_the_service_does_not_have_is_an_error(
+    service: Service, network: Network, prefix: str
+) -> None:
+    """The service answers 404 itself, about a route and not about an item."""
+    with Submitter(f"{URL}{prefix}", service.token(), transport=network) as sender:
+        for read in (sender.status, sender.by_key, sender.memory):
+            with pytest.raises(ReadError, match="check the base URL"):
+                read("some-id")
 
 
 @pytest.mark.parametrize(

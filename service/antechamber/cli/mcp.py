@@ -77,10 +77,7 @@ class LedgerSubmits:
 
     async def scopes(self) -> Holder:
         """Return the holder of the token and its rights."""
-        holder = await self._submitter.holder()
-        if holder is None:
-            raise AntechamberError(_NO_PRODUCER)
-        return holder
+        return await self._submitter.holder()
 
     async def answer(self, given: AnswerQuestion) -> NoteItem:
         """Send the answer to a question."""
@@ -94,20 +91,18 @@ class LedgerSubmits:
     async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return one page of memories."""
         scope, scope_id = asked.named_scope()
-        page = await self._submitter.memories(
+        return await self._submitter.memories(
             scope, scope_id, asked.query, scopes=asked.several_scopes(), match=asked.match
         )
-        return page or MemoryPage(items=[], next=None)
 
     async def newest(self, scopes: Sequence[str], after: str, limit: int) -> MemoryPage:
         """Return a page of the newest memories of these scopes."""
         try:
-            page = await self._submitter.memories(scopes=scopes, after=after or None, limit=limit)
+            return await self._submitter.memories(scopes=scopes, after=after or None, limit=limit)
         except ReadError as error:
             if error.pointer is None:
                 raise
             raise refuse("malformed", str(error), error.pointer) from None
-        return page or MemoryPage(items=[], next=None)
 
     async def memory(self, memory_id: str) -> MemoryDetail | None:
         """Return a memory in any state."""

@@ -124,7 +124,7 @@ def _producer(submitter: Submitter, named: str | None) -> str:
         message = f"{named!r} is no producer; write worker:, tool:, repo: or service: and a name, e.g. repo:apollo"
         raise AntechamberError(message)
     holder = submitter.holder()
-    if holder is None or holder.role != "producer":
+    if holder.role != "producer":
         message = "this token is no producer's; set ANTECHAMBER_TOKEN to one that is"
         raise AntechamberError(message)
     if named not in (None, holder.name):

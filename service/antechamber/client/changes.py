@@ -34,9 +34,6 @@ def read_changes(scopes: Sequence[str], after: str | None, *, limit: int, hold: 
             if not error.temporary:
                 raise
         else:
-            if page is None:
-                message = "this service has no change feed; it is of an older version"
-                raise ReadError(message)
             return page
         yield Pause(pause(min(attempt, MAX_ATTEMPT), response.retry_after, random.SystemRandom().random))
     raise AssertionError  # not reached: the loop has no end

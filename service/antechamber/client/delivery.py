@@ -19,6 +19,7 @@ from antechamber.client.wire import (
     answer_of,
     answers_of,
     decode_as,
+    is_missing,
     is_passing,
     note_of_response,
 )
@@ -255,12 +256,20 @@ class Delivery:
             progress(len(group))
         return Recovery(found=count, settled=dict(settled), elsewhere=0, left=dict(left))
 
-    def read(self, path: str, params: QueryParameters | None, kind: type[T]) -> DeliverySteps[T | None]:
-        """Read a resource; return None if nothing by that name is visible.
+    def read(self, path: str, params: QueryParameters | None, kind: type[T]) -> DeliverySteps[T]:
+        """Read a resource that every service has.
 
         Raises ReadError.
         """
         return decode_as((yield from self._exchange(Call(method="GET", path=path, params=params))), kind)
+
+    def find(self, path: str, kind: type[T]) -> DeliverySteps[T | None]:
+        """Read an item; return None if the service says that nothing by that name is visible.
+
+        Raises ReadError.
+        """
+        response = yield from self._exchange(Call(method="GET", path=path))
+        return None if is_missing(response) else decode_as(response, kind)
 
     def write_note(self, path: str, note: OutgoingNote) -> DeliverySteps[NoteItem]:
         """Send a note, and send it again while the answer is unclear, which has one effect.

@@ -160,8 +160,8 @@ class Submitter(SubmitterBase):
         """
         return self._run(self._answer(submission_id, text, key))
 
-    def holder(self) -> Holder | None:
-        """Return the owner and rights of the token; None from a service that is too old to report them.
+    def holder(self) -> Holder:
+        """Return the owner and rights of the token.
 
         Raises ReadError.
         """
@@ -184,7 +184,7 @@ class Submitter(SubmitterBase):
         scopes: Sequence[str] = (),
         match: Match = "any",
         limit: int | None = None,
-    ) -> MemoryPage | None:
+    ) -> MemoryPage:
         """Return one page of memories of exactly one scope, or of several `scopes`, each written `kind:id`.
 
         With `query`, a question in natural words, these are the best answers, each with a score; otherwise the newest.
@@ -303,7 +303,7 @@ class AsyncSubmitter(SubmitterBase):
         """Answer a curator's question; see Submitter.answer."""
         return await self._run(self._answer(submission_id, text, key))
 
-    async def holder(self) -> Holder | None:
+    async def holder(self) -> Holder:
         """Return the owner and rights of the token; see Submitter.holder."""
         return await self._run(self._holder())
 
@@ -321,7 +321,7 @@ class AsyncSubmitter(SubmitterBase):
         scopes: Sequence[str] = (),
         match: Match = "any",
         limit: int | None = None,
-    ) -> MemoryPage | None:
+    ) -> MemoryPage:
         """Return one page of memories; see Submitter.memories."""
         one = {"submission_scope": submission_scope, "scope_id": scope_id}
         return await self._run(

@@ -124,7 +124,7 @@ class SubmitterBase:
         return outcomes
 
     def _status(self, location: str, name: str) -> DeliverySteps[Status | None]:
-        return self._delivery.read(f"{SUBMISSIONS}/{location}{quote(name, safe='')}", None, Status)
+        return self._delivery.find(f"{SUBMISSIONS}/{location}{quote(name, safe='')}", Status)
 
     def _answer(self, submission_id: str, text: str, key: str | None) -> DeliverySteps[NoteItem]:
         try:
@@ -133,12 +133,12 @@ class SubmitterBase:
             raise AnswerError(str(error), error.reasons, temporary=False) from None
         return self._delivery.write_note(f"{SUBMISSIONS}/{quote(submission_id, safe='')}/notes", note)
 
-    def _holder(self) -> DeliverySteps[Holder | None]:
+    def _holder(self) -> DeliverySteps[Holder]:
         return self._delivery.read("/v1/token", None, Holder)
 
-    def _memories(self, **wanted: str | int | list[str] | None) -> DeliverySteps[MemoryPage | None]:
+    def _memories(self, **wanted: str | int | list[str] | None) -> DeliverySteps[MemoryPage]:
         params = {name: value for name, value in wanted.items() if value is not None and value not in ("", [])}
         return self._delivery.read(MEMORIES, params, MemoryPage)
 
     def _memory(self, memory_id: str) -> DeliverySteps[MemoryDetail | None]:
-        return self._delivery.read(f"{MEMORIES}/{quote(memory_id, safe='')}", None, MemoryDetail)
+        return self._delivery.find(f"{MEMORIES}/{quote(memory_id, safe='')}", MemoryDetail)

@@ -3,6 +3,7 @@
 Blocking and asynchronous senders run the same steps.
 """
 
+import contextlib
 import email.utils
 import re
 import time
@@ -17,6 +18,7 @@ from antechamber.core.addresses import redact_address
 from antechamber.core.contract import NoteItem, Reason, Receipt
 from antechamber.core.delivery_rules import REFUSED, ServerAnswer
 from antechamber.core.errors import AntechamberError
+from antechamber.core.outcomes import NOT_FOUND_DETAIL, NOT_FOUND_TYPE
 
 _TOKEN: Final = re.compile(r"[!-~]+")
 
@@ -168,7 +170,7 @@ def answer_of(response: Response) -> ServerAnswer:
     receipt, reason = None, response.reason
     if response.status is not None:
         receipt = _receipt(response.content)
-        reason = "" if receipt else f"status {response.status}, and the answer is not one of Antechamber's"
+        reason = "" if receipt else _stranger(response.status)
     return ServerAnswer(
         status=response.status, receipt=receipt, reason=reason, retry_after=response.retry_after, sent=response.sent
     )
@@ -200,24 +202,48 @@ def answers_of(response: Response, number: int) -> list[ServerAnswer] | None:
     return [msgspec.structs.replace(answer, status=answer.receipt.status) for answer in answers if answer.receipt]
 
 
-def decode_as(response: Response, kind: type[T]) -> T | None:
-    """Decode the content; None if nothing by that name is visible.
+def _stranger(status: int) -> str:
+    """Return a sentence about an answer that is not Antechamber's; a proxy may send it, or another service."""
+    if status in _NO_ROUTE:
+        return (
+            f"status {status}: Antechamber has no such route at this address; check the base URL, and whether the "
+            "service is of an older version"
+        )
+    text = f"status {status}, and the answer is not one of Antechamber's"
+    return f"{text}; check the base URL" if status < httpx.codes.BAD_REQUEST else text
+
+
+_NO_ROUTE: Final = frozenset({404, 405})
+
+
+def is_missing(response: Response) -> bool:
+    """Return whether the service says that nothing by that name is visible; other servers answer 404 too."""
+    if response.status != httpx.codes.NOT_FOUND:
+        return False
+    problem = _problem_of(response)
+    return (problem.type, problem.detail) == (NOT_FOUND_TYPE, NOT_FOUND_DETAIL)
+
+
+def _problem_of(response: Response) -> "_Problem":
+    try:
+        return msgspec.json.decode(response.content, type=_Problem)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Problem()
+
+
+def decode_as(response: Response, kind: type[T]) -> T:
+    """Decode the content.
 
     Raises ReadError.
     """
-    if response.status == httpx.codes.NOT_FOUND:
-        return None
-    try:
-        if response.status == httpx.codes.OK:
+    problem = _Problem()
+    if response.status == httpx.codes.OK:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
             return msgspec.json.decode(response.content, type=kind)
-        problem = msgspec.json.decode(response.content, type=_Problem) if response.content else _Problem()
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        problem = _Problem()
-    error = ReadError(
-        str(
-            problem.detail or response.reason or f"status {response.status}, and the answer is not one of Antechamber's"
-        )
-    )
+    elif response.status not in _NO_ROUTE:
+        problem = _problem_of(response)
+    text = problem.detail or response.reason or _stranger(response.status or 0)
+    error = ReadError(str(text))
     error.temporary = response.status is None or response.status in RETRYABLE
     error.pointer = next((reason.pointer for reason in problem.reasons), None)
     raise error
@@ -228,7 +254,7 @@ def note_of_response(response: Response) -> NoteItem:
 
     Raises AnswerError.
     """
-    if response.status == httpx.codes.NOT_FOUND:
+    if is_missing(response):
         message = "no submission of yours has this id"
         raise AnswerError(message, [], temporary=False)
     try:
@@ -239,7 +265,7 @@ def note_of_response(response: Response) -> NoteItem:
         reasons = []
     text = "; ".join(reason.message for reason in reasons)
     if not text:
-        text = response.reason or f"status {response.status}, and the answer is not one of Antechamber's"
+        text = response.reason or _stranger(response.status or 0)
     raise AnswerError(text, reasons, temporary=is_passing(response) or not reasons)
 
 
@@ -265,5 +291,6 @@ class _Reason(Struct, frozen=True):
 class _Problem(Struct, frozen=True):
     """A refusal, as far as a reader needs it."""
 
+    type: Any = None
     detail: Any = None
     reasons: list[_Reason] = []

@@ -230,6 +230,8 @@ def note_outcome(code: Code) -> Outcome:
 
 NOT_FOUND_TYPE: Final = "about:blank"
 """RFC 9457 section 4.2.1: a problem without more information than its status."""
+NOT_FOUND_DETAIL: Final = "Nothing matches the given URI"
+"""The detail of the 404 for an item that is missing or not visible; that of a missing route has another one."""
 
 FIXTURES: Final[dict[str, str]] = {
     "same key same hash": "The first answer again, with duplicate true; nothing new is stored.",

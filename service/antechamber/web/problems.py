@@ -24,7 +24,7 @@ from antechamber.core.errors import (
     StaleDecisionError,
     UnavailableError,
 )
-from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
+from antechamber.core.outcomes import NOT_FOUND_DETAIL, NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.core.review.decision import InvalidDecisionError
 from antechamber.flows.replies import Reply
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
@@ -46,6 +46,8 @@ _PAGE_TEXTS: Final = {
     413: "What was sent is too large.",
 }
 
+_ITEMS: Final = ("/v1/submissions/", "/v1/memories/")
+"""Paths below which each name is that of an item, also one with a slash, which no item has."""
 AnyRequest = Request[Any, Any, Any]
 STATUS: Final[dict[type[AntechamberError], HTTPStatus]] = {
     # Any other error of ours is about what the caller sent.
@@ -148,11 +150,8 @@ def _echo(request: AnyRequest) -> Echo:
 
 def on_not_found(request: AnyRequest, error: Exception) -> Response[Any]:
     """Respond identically for a missing item and for one that the caller may not see; auditors get the detail."""
-    return plain(
-        request,
-        STATUS[NotFoundError],
-        str(error) if request.scope["path"].startswith(("/v1/audit/", "/log/")) else None,
-    )
+    for_auditors = request.scope["path"].startswith(("/v1/audit/", "/log/"))
+    return plain(request, STATUS[NotFoundError], str(error) if for_auditors else NOT_FOUND_DETAIL)
 
 
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
@@ -160,6 +159,8 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
     if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and request.scope["path"].startswith("/v1/"):
         reason = Reason(code="body-too-large", message=TOO_LARGE)
         return respond(request.app.state.admission.refusal([reason], _echo(request)))
+    if error.status_code == HTTPStatus.NOT_FOUND and request.scope["path"].startswith(_ITEMS):
+        return on_not_found(request, error)
     return plain(request, HTTPStatus(error.status_code), error.detail, error.headers)
 
 
