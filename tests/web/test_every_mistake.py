@@ -13,12 +13,18 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"submission_scope": "team", "limit": "many", "match": "some", "q": "why " * 40, "after": "last"},
         ["/submission_scope", "/scope_id", "/limit", "/match", "/q", "/after"],
     ),
-    "/v1/memories?": ({"scope": ["team:a", "project:", "group:b"], "limit": "201"}, ["/scope", "/scope", "/limit"]),
+    "/v1/memories?": (
+        {"scope": ["team:a", "project:", "group:b"], "limit": "201", "query": "why", "offset": "1"},
+        ["/scope", "/scope", "/limit", "/", "/"],
+    ),
     "/v1/changes": (
         {"scope": "project:", "limit": "0", "wait": "31", "after": "x"},
         ["/scope", "/limit", "/wait", "/after"],
     ),
-    "/v1/changes?": ({"wait": "soon", "limit": "99999"}, ["/submission_scope", "/scope_id", "/limit", "/wait"]),
+    "/v1/changes?": (
+        {"wait": "soon", "limit": "99999", "q": "why"},
+        ["/submission_scope", "/scope_id", "/limit", "/wait", "/"],
+    ),
     "/v1/audit/review-records": (
         {"since": "today", "until": "never", "decision": "maybe", "format": "xml", "sinse": "1", "scop": "2"},
         ["/", "/", "/format", "/decision", "/since", "/until"],
@@ -60,6 +66,17 @@ def test_every_wrong_parameter_is_named(shared: Service, path: str) -> None:
     answer = shared.client.get(path.rstrip("?"), params=parameters, headers=shared.bearer(*role))
     named = reasons(answer)
     assert sorted(named) == sorted(("malformed", pointer) for pointer in pointers)
+
+
+def test_a_misspelled_question_does_not_read_everything(shared: Service) -> None:
+    """The refusal names the parameter and the known ones; a parameter that is given twice is named once."""
+    query = {"scope": "project:apollo", "query": ["why", "when"]}
+    problem = shared.client.get("/v1/memories", params=query, headers=shared.bearer()).json()
+    known = "submission_scope, scope_id, scope, q, match, limit, after"
+    assert problem["detail"].count(f"query is no parameter of this route; known are {known}") == 1
+    followed = shared.client.get("/v1/changes", params=query, headers=shared.bearer()).json()
+    known = "scope, submission_scope, scope_id, after, limit, wait"
+    assert f"query is no parameter of this route; known are {known}" in followed["detail"]
 
 
 def test_every_mistake_of_a_submission_is_named(shared: Service) -> None:

@@ -79,6 +79,19 @@ class MemoryQuery(ScopeQuery, frozen=True, kw_only=True):
     limit: int = DEFAULT_ITEMS
     after: str | None = None
 
+    def check(self) -> None:
+        """Check the query as far as it can be without the store.
+
+        Raises RequestRefusedError (`malformed`) with every reason.
+        """
+        read_all(
+            self.named_scopes,
+            partial(check_number, "limit", self.limit, 1, MAX_ITEMS),
+            partial(_check_match, self.match),
+            partial(_check_question, self.q),
+            partial(_check_ranked, self),
+        )
+
 
 def _scope(kind: str | None, scope_id: str | None, kind_pointer: str, id_pointer: str) -> tuple[str, str]:
     read_all(partial(_check_kind, kind, kind_pointer), partial(_check_id, scope_id, id_pointer))
@@ -149,7 +162,7 @@ class Recall:
         Raises RequestRefusedError: `malformed` if a parameter is missing or invalid, `scope-not-granted` whether or not
         the scopes contain memories.
         """
-        _check(wanted)
+        wanted.check()
         with self._store.read() as tx:
             scopes = self.readable_scopes(tx, bearer, wanted)
             page, read = (_best if wanted.q.strip() else _newest)(tx, scopes, wanted)
@@ -207,20 +220,6 @@ def _intersect(some: list[str], others: list[str]) -> list[str]:
 
 def _includes(grants: list[str], grant: str) -> bool:
     return grant in grants or f"{grant.partition(':')[0]}:*" in grants
-
-
-def _check(wanted: MemoryQuery) -> None:
-    """Check a query as far as it can be without the store.
-
-    Raises RequestRefusedError (`malformed`) with every reason.
-    """
-    read_all(
-        wanted.named_scopes,
-        partial(check_number, "limit", wanted.limit, 1, MAX_ITEMS),
-        partial(_check_match, wanted.match),
-        partial(_check_question, wanted.q),
-        partial(_check_ranked, wanted),
-    )
 
 
 def _check_match(match: str) -> None:

@@ -4,13 +4,12 @@ from functools import partial
 from typing import Any, Final
 
 from litestar import Controller, Request, Response, get, post, put, route
-from litestar.datastructures import MultiDict
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BATCH, MAX_BODY, Holder, MemoryDetail, MemoryPage
-from antechamber.core.errors import refuse
+from antechamber.core.errors import read_all, refuse
 from antechamber.flows.admit import Admission
 from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.recall import DEFAULT_ITEMS, MemoryQuery, Recall
@@ -19,18 +18,13 @@ from antechamber.flows.seal import KeySealer
 from antechamber.web import thread_pools
 from antechamber.web.auth import needs_token
 from antechamber.web.problems import respond
+from antechamber.web.query_parameters import check_names, read_count
 from antechamber.web.request_body import read_body
 
 NO_STORE: Final = {"cache-control": "no-store"}
 NDJSON: Final = "application/x-ndjson"
 AgentRequest = Request[Bearer, Any, Any]
-_MAX_DIGITS: Final = 4
-
-
-def read_count(query: MultiDict[Any], name: str, default: int) -> int:
-    """Return a parameter as a number of at most four digits; -1, which no limit allows, if it is something else."""
-    text: str = query.get(name, str(default))
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else -1
+_MEMORY_PARAMETERS: Final = ("submission_scope", "scope_id", "scope", "q", "match", "limit", "after")
 
 
 class Submissions(Controller):
@@ -114,8 +108,12 @@ class Memories(Controller):
             limit=read_count(query, "limit", DEFAULT_ITEMS),
             after=query.get("after"),
         )
-        page = await thread_pools.run(thread_pools.AGENTS, recall.memories, request.user, wanted)
-        return Response(page, headers=NO_STORE)
+
+        def read() -> MemoryPage:
+            read_all(partial(check_names, query, *_MEMORY_PARAMETERS), wanted.check)
+            return recall.memories(request.user, wanted)
+
+        return Response(await thread_pools.run(thread_pools.AGENTS, read), headers=NO_STORE)
 
     # The same pattern as that of refuse_direct_write: beside it the router finds no other.
     @get("/{rest:path}")

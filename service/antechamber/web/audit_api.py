@@ -12,9 +12,8 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from antechamber.core.access.callers import Bearer, Caller
-from antechamber.core.admission.canonical import MAX_REASONS
-from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition, Reason
-from antechamber.core.errors import NotFoundError, RequestRefusedError, read_all, refuse
+from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition
+from antechamber.core.errors import NotFoundError, read_all, refuse
 from antechamber.core.log.rows import Format
 from antechamber.core.policy import covers
 from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
@@ -29,6 +28,7 @@ from antechamber.flows.log_proofs import LogProofs
 from antechamber.resources import verifier
 from antechamber.web.auth import needs_auditor
 from antechamber.web.pages import NO_STORE
+from antechamber.web.query_parameters import check_names
 
 AuditRequest = Request[Caller, Any, Any]
 DISPOSITIONS: Final[tuple[Disposition, ...]] = get_args(Disposition)
@@ -79,8 +79,9 @@ def _wanted(request: AuditRequest, read: Callable[[Any], Any], names: tuple[str,
 
     Raises RequestRefusedError (`malformed`) with everything that is wrong.
     """
-    only, form = partial(_only, request, "format", *names), partial(_format, request)
-    _, given, wanted = read_all(only, form, partial(read, request.query_params))
+    query = request.query_params
+    named = partial(check_names, query, "format", *names)
+    _, given, wanted = read_all(named, partial(_format, request), partial(read, query))
     return wanted, given
 
 
@@ -96,18 +97,6 @@ def _value(name: str, text: str | None, choices: tuple[str, ...] | None) -> Any:
     if value is not None and choices is not None and value not in choices:
         raise refuse("malformed", f"{name} must be one of " + ", ".join(choices), f"/{name}")
     return value
-
-
-def _only(request: AuditRequest, *names: str) -> None:
-    """Refuse unknown parameters: a filter with a typing error must not select everything.
-
-    Raises RequestRefusedError (`malformed`).
-    """
-    known = "; known are " + ", ".join(names) if names else ""
-    unknown = [name for name in dict.fromkeys(request.query_params) if name not in names][:MAX_REASONS]
-    if unknown:
-        messages = (f"{name[:80]} is no parameter of this route{known}" for name in unknown)
-        raise RequestRefusedError([Reason(code="malformed", message=message, pointer="/") for message in messages])
 
 
 def _format(request: AuditRequest) -> Format:
@@ -137,8 +126,8 @@ def _number(request: AuditRequest, name: str) -> int | None:
 
 
 def _only_number(request: AuditRequest, name: str, *others: str) -> int | None:
-    """Parse a number of leaves on a route with these parameters; see _only and _number."""
-    _, number = read_all(partial(_only, request, name, *others), partial(_number, request, name))
+    """Parse a number of leaves on a route with these parameters; see check_names and _number."""
+    _, number = read_all(partial(check_names, request.query_params, name, *others), partial(_number, request, name))
     return None if number is None else int(number)
 
 
@@ -179,14 +168,14 @@ def export_notes(request: AuditRequest, export: NamedDependency[Export]) -> Stre
 @get("/v1/audit/export", guards=[needs_auditor], sync_to_thread=True)
 def export_log(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export every leaf of the log, followed by its checkpoint."""
-    _only(request)
+    check_names(request.query_params)
     return _stream(export.log(_taker(request)), "log", "jsonl")
 
 
 @get("/v1/audit/package", guards=[needs_auditor], sync_to_thread=True)
 def audit_package(request: AuditRequest, export: NamedDependency[Export], proofs: NamedDependency[LogProofs]) -> Stream:
     """Export the whole log in one archive, with its checkpoint, the key, the verifier and a README."""
-    _only(request)
+    check_names(request.query_params)
     headers = NO_STORE | {"content-disposition": 'attachment; filename="antechamber-audit.zip"'}
     chunks = export_package(export, proofs, verifier().read_bytes(), _taker(request))
     return Stream(chunks, media_type="application/zip", headers=headers)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from litestar import Response, get
 from litestar.datastructures import MultiDict
@@ -10,19 +11,23 @@ from litestar.di import NamedDependency
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import ChangePage
+from antechamber.core.errors import read_all
 from antechamber.flows.changes import DEFAULT_CHANGES, ChangeQuery, Changes
 from antechamber.web import thread_pools
-from antechamber.web.api import NO_STORE, AgentRequest, read_count
+from antechamber.web.api import NO_STORE, AgentRequest
 from antechamber.web.auth import caller_of, needs_token, unauthorized
 from antechamber.web.connections import connection_of
+from antechamber.web.query_parameters import check_names, read_count
 from antechamber.web.waiting import first_of
+
+_PARAMETERS: Final = ("scope", "submission_scope", "scope_id", "after", "limit", "wait")
 
 
 @get("/v1/changes", guards=[needs_token])
 async def read_changes(request: AgentRequest, changes: NamedDependency[Changes]) -> Response[ChangePage]:
     """Return the changes after a cursor in commit order; wait for the next one if there is none."""
     wanted = _wanted(request.query_params)
-    wanted.check()
+    read_all(partial(check_names, request.query_params, *_PARAMETERS), wanted.check)
     if not wanted.wait:
         return Response(await _page(changes, request.user, wanted), headers=NO_STORE)
     connection_of(request.scope).end_with_client()
