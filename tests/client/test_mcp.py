@@ -105,6 +105,7 @@ def test_a_model_sees_five_tools(network: Network, service: Service, tmp_path: P
         "tags",
         "attributes",
         "derived_from",
+        "supersedes",
     }
 
 
@@ -276,7 +277,16 @@ def test_null_is_the_same_as_an_argument_that_is_not_given(
     call: Callable[..., CallToolResult], service: Service
 ) -> None:
     """A model that must send every argument makes the same event as one that leaves them out."""
-    names = ("source_start", "source_end", "source_revision", "source_heading", "tags", "attributes", "derived_from")
+    names = (
+        "source_start",
+        "source_end",
+        "source_revision",
+        "source_heading",
+        "tags",
+        "attributes",
+        "derived_from",
+        "supersedes",
+    )
     first = call("propose_memory", **LESSON).structured_content
     assert call("propose_memory", **LESSON, **dict.fromkeys(names)).structured_content == first
     values = [{"name": "seen_in", "value": ["staging"]}, {"name": "final", "value": None}]
@@ -285,6 +295,27 @@ def test_null_is_the_same_as_an_argument_that_is_not_given(
         payloads = [json.loads(row[0]) for row in raw.execute("SELECT payload FROM proposals ORDER BY id").fetchall()]
     assert [one.get("attributes") for one in payloads] == [None, {"seen_in": ["staging"], "final": None}]
     assert not call("search_memory", query="", scopes=["project:apollo"], scope_id=None).is_error
+
+
+def test_a_model_proposes_a_text_instead_of_a_memory(call: Callable[..., CallToolResult], service: Service) -> None:
+    """The page of the proposal names the memory that the model wants to replace."""
+    bob = service.sign_in()
+    first = call("propose_memory", **LESSON).structured_content
+    assert bob.decide(first["proposal_id"], "approve").status_code == 303
+    memory_id = call("search_memory", query="", scopes=["project:apollo"]).structured_content["items"][0]["memory_id"]
+    changed = LESSON | {"content": "Run the migration before the release."}
+    second = call("propose_memory", **changed, supersedes=memory_id).structured_content
+    assert memory_id in bob.browser.get(f"/review/{second['proposal_id']}").text
+
+
+def test_a_model_learns_that_an_event_was_decided_before(call: Callable[..., CallToolResult], service: Service) -> None:
+    """The text of the result promises no further decision."""
+    proposed = service.submit(event(LESSON["content"], producer_identity="tool:watcher")).json()
+    assert service.sign_in().decide(proposed["proposal_id"], "reject", reason_code="wrong").status_code == 303
+    again = call("propose_memory", **LESSON)
+    assert again.structured_content["reasons"][0]["code"] == "already-decided"
+    assert "decided before" in text(again)
+    assert "a curator decides" not in text(again)
 
 
 @pytest.mark.parametrize(

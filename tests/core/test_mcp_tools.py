@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from antechamber.core.errors import RequestRefusedError
-from antechamber.core.mcp_tools import MAX_ARGUMENT_CHARACTERS, ProposeMemory, SearchMemory, event_of, read_arguments
+from antechamber.core.mcp_tools import (
+    MAX_ARGUMENT_CHARACTERS,
+    ProposeMemory,
+    SearchMemory,
+    argument_of,
+    event_of,
+    read_arguments,
+)
 
 
 def nested(depth: int) -> list[Any]:
@@ -50,3 +57,15 @@ def test_an_event_names_the_memories_that_led_to_it() -> None:
     derived = event_of(ProposeMemory(**given, derived_from=["m-1"]), "worker:a")  # type: ignore[arg-type]
     assert derived == plain | {"derived_from": ["m-1"]}
     assert "derived_from" not in plain
+
+
+def test_an_event_names_the_memory_that_it_should_replace() -> None:
+    """`supersedes` reaches the event as it was given, stays absent otherwise, and is a memory id."""
+    given = {"content": "x", "kind": "fact", "submission_scope": "project", "scope_id": "apollo", "source_uri": "u"}
+    plain = event_of(ProposeMemory(**given), "worker:a")  # type: ignore[arg-type]
+    replacing = event_of(ProposeMemory(**given, supersedes="m-1"), "worker:a")  # type: ignore[arg-type]
+    assert replacing == plain | {"supersedes": "m-1"}
+    assert "supersedes" not in plain
+    with pytest.raises(RequestRefusedError, match="supersedes"):
+        read_arguments(given | {"supersedes": "the one before"}, ProposeMemory)
+    assert argument_of("/supersedes") == "supersedes"

@@ -398,6 +398,8 @@ def test_a_decided_proposal_is_not_reopened(service: Service, decision: str, pro
     own = first["submission_id"] if producer == "worker:release-bot" else None
     assert answer["duplicate_of"] == own
     assert answer["proposal_id"] == first["proposal_id"]
+    # Also true once the memory was retracted or superseded or has expired: the receipt replays forever.
+    assert "also where its memory has ended since" in answer["reasons"][0]["message"]
     assert first["proposal_id"] not in service.sign_in("carol").browser.get("/review").text
 
 

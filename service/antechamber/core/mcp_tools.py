@@ -86,6 +86,16 @@ class ProposeMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         ]
         | None
     ) = None
+    supersedes: (
+        Annotated[
+            str,
+            Meta(
+                pattern=f"^{KEY_PATTERN}$",
+                description="memory_id of the memory that this one should replace, as search_memory returned it.",
+            ),
+        ]
+        | None
+    ) = None
 
     def attribute_values(self) -> dict[str, Any] | None:
         """Return the attributes as an event has them; None if they are not given.
@@ -164,6 +174,7 @@ PLACES: Final = {
     "/submission_scope": "submission_scope",
     "/scope_id": "scope_id",
     "/derived_from": "derived_from",
+    "/supersedes": "supersedes",
     "/scope": "scopes",
     "/match": "match",
     "/q": "query",
@@ -186,6 +197,7 @@ def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
         "payload": _given(payload | {"attributes": proposed.attribute_values()}),
         "source_span": _given(span),
         "derived_from": proposed.derived_from,
+        "supersedes": proposed.supersedes,
     }
     return _given(event)
 

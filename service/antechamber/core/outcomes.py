@@ -43,7 +43,7 @@ DUPLICATE: Final = Outcome(
     retry_same_key=False,
     safe_new_key=False,
     title="Accepted as duplicate",
-    advice="The same event is already proposed in this scope; nothing more to do.",
+    advice="The same event was proposed in this scope before. Read the submission to learn what became of it.",
 )
 
 

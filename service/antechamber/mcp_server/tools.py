@@ -205,8 +205,9 @@ async def _propose(submits: Submitting, arguments: ProposeMemory, key: str | Non
     proposed: ToolReceipt = await submits.propose(arguments, key)
     receipt = proposed.receipt
     if proposed.state == "committed" and receipt is not None:
+        what = "; ".join(reason.message for reason in receipt.reasons) or "a curator decides"
         again = "It was proposed before; nothing changed." if receipt.duplicate else ""
-        text = f"{receipt.disposition}: a curator decides. submission_id: {receipt.submission_id}. {again}".strip()
+        text = f"{receipt.disposition}: {what}. submission_id: {receipt.submission_id}. {again}".strip()
         return _success(text, receipt)
     if proposed.state in {"pending", "uncertain"}:
         return _failure(_later(proposed))

@@ -159,7 +159,8 @@ def _refuse(reasons: list[Reason], *, quarantine: bool = False) -> Judgement:
 
 
 def _accept_duplicate(proposal: KnownProposal) -> Judgement:
-    decided = Reason(code="already-decided", message="a curator has decided on this event; it is not reopened")
+    message = "this event was decided before, and is not proposed again, also where its memory has ended since"
+    decided = Reason(code="already-decided", message=message)
     return Judgement(
         outcome=DUPLICATE,
         reasons=[] if proposal.state == "pending" else [decided],
