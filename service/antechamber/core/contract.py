@@ -177,9 +177,9 @@ class SubmissionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[
             list[Annotated[str, Meta(extra_json_schema={"pattern": f"^{KEY_PATTERN}$"})]],
             Meta(
-                description="Ids of the memories that the producer used to reach this event, unique, sorted; shown to"
-                " the curator as a claim.",
-                extra_json_schema={"minItems": 1, "maxItems": MAX_DERIVED_FROM, "uniqueItems": True},
+                description="Ids of the memories that the producer used to reach this event; each counts once. Shown"
+                " to the curator as a claim.",
+                extra_json_schema={"minItems": 1, "maxItems": MAX_DERIVED_FROM},
             ),
         ]
         | UnsetType
@@ -283,7 +283,7 @@ class MemoryItem(Struct, frozen=True, kw_only=True):
     admitted_at: str
     producer_identity: str
     approvals: Annotated[int, Meta(description="Number of persons who approved its text.")]
-    evidence: Annotated[int, Meta(description="Number of distinct owners whose producers submitted the same event.")]
+    evidence: Annotated[int, Meta(description="Number of other owners whose producers submitted the same event.")]
     review_record_ids: Annotated[list[str], Meta(description="Ids of the review records that admitted it.")]
     score: (
         Annotated[int, Meta(description="How well it answers `q`: higher is better, and only within one answer.")]

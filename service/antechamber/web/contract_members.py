@@ -151,7 +151,6 @@ def _limits(schema: dict[str, Any]) -> str:
     found += [f"matches {schema['pattern']}"] if "pattern" in schema else []
     found += ["not empty"] if schema.get("minLength") == 1 else []
     found += [text.format(schema[name]) for name, text in _BOUNDS.items() if name in schema]
-    found += ["unique"] if schema.get("uniqueItems") else []
     if each := _limits(schema["items"]) if schema.get("items", {}).get("type") == "string" else "":
         found.append(f"each {each}")
     if "propertyNames" in schema:

@@ -27,7 +27,7 @@ class MemoryHit(Struct, frozen=True, kw_only=True):
     state: MemoryState
     producer_identity: str
     evidence: int
-    """Number of distinct owners of evidence."""
+    """Number of other owners whose producers submitted the same event."""
     approvals: int
     """Number of persons who approved its text."""
     review_record_ids: list[str]
