@@ -278,6 +278,20 @@ def test_what_is_not_http_is_refused() -> None:
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("second", [b"Host: localhost", b"HOST: other.example", b"host:"])
+def test_a_request_with_two_hosts_is_refused(second: bytes) -> None:
+    """The answer is 400, also if both name this service, and nothing after it is read."""
+
+    async def journey() -> None:
+        async with listening() as port:
+            head = GET.replace(b"\r\n\r\n", b"\r\n" + second + b"\r\n\r\n")
+            answers = await read_all(await port.connect(head + GET))
+            assert answers.startswith(b"HTTP/1.1 400 ")
+            assert answers.count(b"HTTP/1.1 ") == 1
+
+    uvloop.run(journey())
+
+
 def test_a_connection_whose_body_was_given_up_ends_after_its_answer() -> None:
     """After a body was given up, the client can read the answer although it still sends; then the connection ends."""
 

@@ -239,13 +239,17 @@ class LimitedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Begin to handle a request, or queue it behind the one before.
 
-        Raises HttpParserError if its head is too large.
+        Raises HttpParserError if its head is too large, or names more than one host (RFC 9112, section 3.2): a proxy
+        in front may go by another one of them.
         """
         if (
             self._head_bytes > HEAD_BYTES
             and len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES
         ):
             message = "head too large"
+            raise httptools.HttpParserError(message)
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            message = "more than one Host field"
             raise httptools.HttpParserError(message)
         self._in_head, self.waiting_since = False, None
         super().on_headers_complete()
