@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import os
 import secrets
 import time
 from collections.abc import Iterator
@@ -13,8 +12,16 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from antechamber import durable_files
-from antechamber.core.errors import BusyError, ContradictionError, LogError
-from antechamber.core.log.checkpoint_text import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, sign_note
+from antechamber.core.errors import BusyError, LogError, UnusableCheckpointError
+from antechamber.core.log.checkpoint_text import (
+    ED25519,
+    KEY_SIZE,
+    Checkpoint,
+    NoteError,
+    VerifierKey,
+    read_text,
+    sign_note,
+)
 
 KEY_FILE: Final = "log.key"
 STATE_FILE: Final = "log.checkpoint"
@@ -45,7 +52,7 @@ class FileSigner:
         self.alone = alone
         self._path = folder / KEY_FILE
         self._marker = folder / MARKER_FILE
-        noted = folder / self._marker.read_text(encoding="utf-8") if self._marker.exists() else None
+        noted = self._read_marker()
         self._state = (state or noted or folder / STATE_FILE).absolute()
         # A file inside the folder is recorded by name only: a copy of the folder has its own file.
         inside = self._state.parent == folder.absolute()
@@ -59,6 +66,17 @@ class FileSigner:
                 raise LogError(message)
             write_key(self._path, name)
         self.refresh()
+
+    def _read_marker(self) -> Path | None:
+        try:
+            return self._marker.parent / self._marker.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            message = (
+                f"Where the last signed checkpoint is kept cannot be read: {durable_files.explain(error, self._marker)}"
+            )
+            raise LogError(message) from None
 
     @property
     def key(self) -> VerifierKey:
@@ -91,18 +109,36 @@ class FileSigner:
         not set; BusyError if another process takes too long.
         """
         try:
-            with open(self._state.with_name(f"{self._state.name}.lock"), "a", opener=_open_private) as lock:
+            lock_path = self._state.with_name(f"{self._state.name}.lock")
+            with open(lock_path, "a", opener=durable_files.open_private) as lock:
                 _hold(lock)
                 yield self._read_kept(missing=missing)
         except OSError as error:
-            message = f"What was signed last cannot be kept in {self._state}: {error}"
-            raise LogError(message) from None
+            raise LogError(self._unusable(error)) from None
+
+    def _unusable(self, error: OSError) -> str:
+        folder = self._state.parent
+        why = durable_files.explain(error, self._state) if folder.is_dir() else f"there is no folder {folder}"
+        return f"The last signed checkpoint cannot be kept: {why}. If it is kept elsewhere, name it: --checkpoint-file"
 
     def _read_kept(self, *, missing: bool) -> str | None:
         kept = self._state.read_bytes().decode("utf-8", "replace") if self._state.exists() else ""
-        if kept or missing or not self._marker.exists():
-            return kept or None
-        raise ContradictionError(self.advice_if_missing)
+        if kept:
+            self._refuse_foreign(kept)
+        elif not missing and self._marker.exists():
+            raise UnusableCheckpointError(self.advice_if_missing)
+        return kept or None
+
+    def _refuse_foreign(self, kept: str) -> None:
+        try:
+            read_text(kept)
+        except NoteError:
+            message = (
+                f"{self._state} holds no checkpoint of a log, so the log cannot be compared with what was signed last. "
+                "If that is another file, name it with --checkpoint-file; if this one is damaged, put any checkpoint "
+                "there that a person kept"
+            )
+            raise UnusableCheckpointError(message) from None
 
     @property
     def advice_if_missing(self) -> str:
@@ -133,11 +169,6 @@ class FileSigner:
     def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
         """Return whether a signature of a text is valid (RFC 8032)."""
         return verify(public, signature, text)
-
-
-def _open_private(path: str, flags: int) -> int:
-    """Open a file; if it is created, only its owner may read it."""
-    return os.open(path, flags, 0o600)
 
 
 def _hold(lock: IO[str]) -> None:
@@ -177,7 +208,13 @@ def read_key_file(path: Path) -> tuple[VerifierKey, Ed25519PrivateKey]:
         raw = base64.b64decode(encoded, validate=True)
         private = Ed25519PrivateKey.from_private_bytes(raw[1:])
         key = VerifierKey(name, private.public_key().public_bytes_raw())
-    except (OSError, ValueError, NoteError) as error:
+    except FileNotFoundError:
+        message = f"{path} is missing. Restore it from the backup of this folder."
+        raise LogError(message) from None
+    except OSError as error:
+        message = f"The key of the log cannot be read: {durable_files.explain(error, path)}"
+        raise LogError(message) from None
+    except (ValueError, NoteError) as error:
         message = f"{path} is no key of a log: {error}. Restore it from the backup of this folder."
         raise LogError(message) from None
     if raw[0] != ED25519 or len(raw) != KEY_SIZE + 1 or key.key_id.hex() != key_id:

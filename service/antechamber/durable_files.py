@@ -1,6 +1,7 @@
 """Small files that a crash leaves whole: written under another name, synced, then linked or renamed.
 
-A name is on disk only once its folder is synced too. All files have mode 0600, except documents.
+A name is on disk only once its folder is synced too. All files have mode 0600, except documents. A file that root makes
+belongs to the owner of its folder, who could not read it otherwise; backups and archives stay root's.
 """
 
 import contextlib
@@ -55,7 +56,7 @@ def rewrite(path: Path, data: bytes) -> None:
     A symbolic link stays, and the file that it names is replaced. Raises OSError.
     """
     target = path.resolve()
-    draft = _draft(target, 0o666)
+    draft = _draft(target, mode=0o666)
     with contextlib.suppress(FileNotFoundError):
         draft.chmod(stat.S_IMODE(target.stat().st_mode))
     _replace(target, draft, data)
@@ -78,7 +79,7 @@ def appearing(path: Path) -> Iterator[BinaryIO]:
     Raises FileExistsError if the name is taken, or another OSError.
     """
     _refuse_taken(path)
-    draft = _draft(path)
+    draft = _draft(path, hand_over=False)
     try:
         with draft.open("wb") as file:
             # Released with any end of the process: a draft without this lock is the rest of one that was killed.
@@ -138,10 +139,70 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _draft(path: Path, mode: int = 0o600) -> Path:
+def open_private(path: Path | str, flags: int) -> int:
+    """Open a file, or create it with mode 0600; return its descriptor.
+
+    Raises OSError.
+    """
+    flags |= os.O_CREAT | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if flags & os.O_EXCL:
+            raise
+        # It keeps its owner: the name may be a link of another user to a file of root's.
+        return os.open(path, flags, 0o600)
+    _hand_over(descriptor, Path(path).parent)
+    return descriptor
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder with mode 0700 in a folder of ours, unless it is there.
+
+    Raises OSError.
+    """
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        _hand_over(descriptor, path.parent)
+    finally:
+        os.close(descriptor)
+
+
+def _hand_over(descriptor: int, model: Path) -> None:
+    """Give a file of root's the owner and group of `model`; where root may not do so, it stays root's."""
+    if os.geteuid() != 0 or os.fstat(descriptor).st_uid != 0:
+        return
+    owner = model.stat()
+    if owner.st_uid != 0:
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def explain(error: OSError, path: Path) -> str:
+    """Return a file and what is wrong with it, and for a lack of rights what to do.
+
+    `path` is named if the error names no file, and the folder instead of a file that could not be made.
+    """
+    place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(path)
+    if not isinstance(error, PermissionError):
+        return f"{place}: {error.strerror or error}"
+    place = place if os.path.lexists(place) else str(Path(place).parent)
+    return f"{place}: {error.strerror}; fix its owner or mode, or run this as the user of the service"
+
+
+def _draft(path: Path, *, mode: int = 0o600, hand_over: bool = True) -> Path:
     """Create an empty file beside `path` under a name that no other process or thread uses."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
-    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        if hand_over:
+            _hand_over(descriptor, path if path.exists() else path.parent)
+    finally:
+        os.close(descriptor)
     return draft
 
 

@@ -20,7 +20,7 @@ def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
 
     `begun` states whether the database was used before; by default a database file in the folder means that.
 
-    Raises SettingsError if it is damaged, or missing beside a database that was used.
+    Raises SettingsError if it is damaged, cannot be read, or is missing beside a database that was used.
     """
     path = data / SECRET
     # Checked first, because the secret is always created before the database: another process may be creating both.
@@ -42,7 +42,7 @@ def load_quarantine_key(data: Path) -> bytes:
 
     Events that were sealed with a lost key cannot be decrypted again, and expire.
 
-    Raises SettingsError if it is damaged.
+    Raises SettingsError if it is damaged or cannot be read.
     """
     path = data / QUARANTINE_KEY
     if not path.exists():
@@ -51,12 +51,22 @@ def load_quarantine_key(data: Path) -> bytes:
 
 
 def _create(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    durable_files.create(path, secrets.token_bytes(SECRET_BYTES))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable_files.create(path, secrets.token_bytes(SECRET_BYTES))
+    except OSError as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: OSError) -> SettingsError:
+    return SettingsError(f"the data folder {path.parent} cannot be used: {durable_files.explain(error, path)}")
 
 
 def _read(path: Path) -> bytes:
-    secret = path.read_bytes()
+    try:
+        secret = path.read_bytes()
+    except OSError as error:
+        raise _unusable(path, error) from None
     if len(secret) != SECRET_BYTES:
         message = f"{path} is damaged: it must hold {SECRET_BYTES} bytes. Restore it from the backup of this folder."
         raise SettingsError(message)

@@ -58,7 +58,7 @@ class SnapshotFiles:
         if self._own is None:
             return
         if self._lock is None:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            durable_files.make_folder(self._folder)
             with self._gate():
                 self._add_ended()
                 if not self._names():
@@ -139,4 +139,4 @@ class SnapshotFiles:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return durable_files.open_private(path, os.O_RDWR)

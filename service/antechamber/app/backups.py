@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import logging
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -102,7 +101,7 @@ def _alone(data: Path) -> Iterator[None]:
 
     Raises BackupError if another process makes a backup of the folder.
     """
-    with open(data / LOCK_FILE, "a", opener=lambda path, flags: os.open(path, flags, 0o600)) as lock:
+    with open(data / LOCK_FILE, "a", opener=durable_files.open_private) as lock:
         if not durable_files.take_lock(lock):
             message = f"another process is making a backup of {data}; try again when it has ended"
             raise BackupError(message)

@@ -152,9 +152,9 @@ def alone(location: Location, address: str) -> Iterator[None]:
         return
     try:
         location.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.open(location.data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = durable_files.open_private(location.data / LOCK_FILE, os.O_RDWR)
     except OSError as error:
-        message = f"the data folder {location.data} cannot be used: {error.strerror}"
+        message = f"the data folder {location.data} cannot be used: {durable_files.explain(error, location.data)}"
         raise SettingsError(message) from None
     try:
         _take(lock, location.data)

@@ -21,8 +21,9 @@ def write_first_policy(data: Path, producers: str) -> tuple[Path, Policy]:
     refuse_used(data)
     folder = data / POLICIES
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
         data.chmod(0o700)
+        durable_files.make_folder(folder)
         durable_files.create(folder / "producers.toml", producers.encode())
         durable_files.sync_folder(data)
     except OSError as error:
@@ -45,4 +46,4 @@ def refuse_used(data: Path) -> None:
 
 
 def _unusable(data: Path, error: OSError) -> SettingsError:
-    return SettingsError(f"the folder {data} cannot be used: {error.strerror}")
+    return SettingsError(f"the folder {data} cannot be used: {durable_files.explain(error, data)}")

@@ -11,7 +11,7 @@ from antechamber.app.access import connect_access
 from antechamber.app.data_folder import ServedError, alone, protect, refuse_incomplete, refuse_unfinished
 from antechamber.background import Background
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
-from antechamber.core.errors import ContradictionError, LogError
+from antechamber.core.errors import ContradictionError, LogError, UnusableCheckpointError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.checkpoint_text import read_key
 from antechamber.core.ports.clock import Clock
@@ -90,7 +90,7 @@ def _engine(location: Location, *, serving: bool, background: Background | None,
     if location.database_url is None:
         if not restoring:
             refuse_incomplete(location.data)
-        _secret(location)
+        load_secret(location.data)
         opened = SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
         _note_steps(opened.upgraded)
         return opened
@@ -120,18 +120,6 @@ def _note_steps(steps: list[str]) -> None:
         note(_log, logging.INFO, "took a step of the schema", step=step)
 
 
-def _secret(location: Location, *, begun: bool | None = None) -> bytes:
-    """Return the folder's secret, created at first use with the folder.
-
-    Raises SettingsError if that is not possible.
-    """
-    try:
-        return load_secret(location.data, begun=begun)
-    except OSError as error:
-        message = f"the data folder {location.data} cannot be used: {error.strerror}"
-        raise SettingsError(message) from None
-
-
 def _postgres() -> Any:
     """Import the engine that needs additional packages.
 
@@ -155,7 +143,7 @@ def bind_secret(store: Store, location: Location, *, create: bool = True) -> byt
         _refuse_mistyped(location)
     with store.read() as tx:
         check = tx.reports.meta(_KEPT_WITH)
-    secret = _secret(location, begun=check is not None or not create)
+    secret = load_secret(location.data, begun=check is not None or not create)
     if check is None:
         check = store.write(lambda tx: tx.reports.claim_meta(_KEPT_WITH, secret_check(secret))).result()
     if check != secret_check(secret):
@@ -183,7 +171,7 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
         if report_moved is not None:
             _move(location, location.database_url, report_moved)
         # Created here, so that they can be copied to other machines together with the secret.
-        _make_quarantine_key(location)
+        load_quarantine_key(location.data)
         store = open_store(location)
         try:
             open_log(store, location, clock)
@@ -192,8 +180,8 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
     else:
         refuse_incomplete(location.data)
         protect(location.data)
-        _secret(location)
-        _make_quarantine_key(location)
+        load_secret(location.data)
+        load_quarantine_key(location.data)
         upgraded = SqliteStore(location.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
         steps = upgraded.upgraded
         upgraded.close()
@@ -213,14 +201,6 @@ def list_pending_steps(location: Location) -> list[str]:
         return pending_steps(location.data / DATABASE)
     steps: list[str] = _postgres().pending_steps(location.database_url)
     return steps
-
-
-def _make_quarantine_key(location: Location) -> None:
-    try:
-        load_quarantine_key(location.data)
-    except OSError as error:
-        message = f"the data folder {location.data} cannot be used: {error.strerror}"
-        raise SettingsError(message) from None
 
 
 def _move(location: Location, database_url: str, report: Callable[[str, int], None]) -> None:
@@ -258,13 +238,18 @@ def opened_access(location: Location, *, create: bool = False, grants: bool = Fa
 def refuse_doubt(store: Store, location: Location) -> None:
     """Refuse to write to a log that contradicts its last checkpoint; a machine without the key cannot check.
 
-    Raises ContradictionError, whose text states what to do.
+    Raises LogError, whose text states what to do.
     """
     if not (location.data / KEY_FILE).exists():
         return
-    if contradictions := open_log(store, location, clock).contradictions():
-        message = f"Nothing was written, because the log contradicts what was signed last. {contradictions[0]}"
-        raise ContradictionError(message)
+    checkpoints = open_log(store, location, clock)
+    try:
+        checkpoints.compare()
+    except LogError as error:
+        contradicts = isinstance(error, ContradictionError) and not isinstance(error, UnusableCheckpointError)
+        why = "contradicts what was signed last" if contradicts else "cannot be compared with what was signed last"
+        message = f"Nothing was written, because the log {why}. {error}"
+        raise type(error)(message) from None
 
 
 def open_log(

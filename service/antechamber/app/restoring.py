@@ -116,9 +116,9 @@ def _marked(data: Path) -> Iterator[None]:
         if not mark.exists() and any(data.iterdir()):
             message = f"{data} is not empty; restore into an empty or a new folder"
             raise BackupError(message)
-        lock = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = durable_files.open_private(mark, os.O_RDWR)
     except OSError as error:
-        message = f"the folder {data} cannot be used: {error.strerror}"
+        message = f"the folder {data} cannot be used: {durable_files.explain(error, data)}"
         raise BackupError(message) from None
     try:
         if not durable_files.take_lock(lock):
@@ -166,7 +166,7 @@ def _copy_key(source: Path | None, name: str, data: Path) -> None:
             raise BackupError(message)
         durable_files.create(data / name, file.read_bytes())
     except OSError as error:
-        message = f"{file} cannot be read: {error.strerror}; --keys names the folder with {', '.join(KEYS)}"
+        message = f"{durable_files.explain(error, file)}; --keys names the folder with {', '.join(KEYS)}"
         raise BackupError(message) from None
 
 

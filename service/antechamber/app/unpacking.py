@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from antechamber import durable_files
 from antechamber.backup_archive import ArchiveReader
 from antechamber.backup_archive.files import Progress
 from antechamber.core.backups.manifest import DATABASES, BackupError, Manifest
@@ -69,16 +70,17 @@ def unpack(path: Path, folder: Path, passphrase: bytes | None, progress: Progres
                 raise BackupError(message)
             for member, pieces in reader.members(progress):
                 # The manifest's names were compared with those that an archive may have.
-                _put(folder / member.name, pieces)
+                _put(folder, Path(member.name), pieces)
     except OSError as error:
-        message = f"{path} cannot be unpacked into {folder}: {error.strerror}"
+        message = f"{path} cannot be unpacked into {folder}: {durable_files.explain(error, path)}"
         raise BackupError(message) from None
     return Unpacked(folder, manifest)
 
 
-def _put(target: Path, pieces: Iterator[bytes]) -> None:
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+def _put(folder: Path, name: Path, pieces: Iterator[bytes]) -> None:
+    for parent in reversed(name.parents[:-1]):
+        durable_files.make_folder(folder / parent)
+    with os.fdopen(durable_files.open_private(folder / name, os.O_WRONLY | os.O_EXCL), "wb") as file:
         file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())

@@ -93,7 +93,11 @@ class LogError(AntechamberError):
 
 
 class ContradictionError(LogError):
-    """Raised when the log is not the one that was signed last, or the last checkpoint is missing."""
+    """Raised when the log is not the one that was signed last, or cannot be compared with it."""
+
+
+class UnusableCheckpointError(ContradictionError):
+    """Raised when the file of the last checkpoint is missing, or holds something else: there is nothing to compare."""
 
 
 class ClosedError(UnavailableError):

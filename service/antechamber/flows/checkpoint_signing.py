@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antechamber.core.access.sessions import LONGEST, EndedAccess
-from antechamber.core.errors import AntechamberError, BusyError, ClosedError, ContradictionError, LogError
+from antechamber.core.errors import (
+    AntechamberError,
+    BusyError,
+    ClosedError,
+    ContradictionError,
+    LogError,
+    UnusableCheckpointError,
+)
 from antechamber.core.log.checkpoint_text import Checkpoint, read_key
 from antechamber.core.log.ports import LogRows, Signer
 from antechamber.core.log.rows import SignedCheckpoint
@@ -225,7 +232,7 @@ class Checkpoints:
         """
         tree, last, held = Tree(log), log.checkpoint(), self._held
         if kept is None and not missing and last is not None and self._signer.alone:
-            raise ContradictionError(self._signer.advice_if_missing)
+            raise UnusableCheckpointError(self._signer.advice_if_missing)
         compare(
             log, tree, [note for note in (kept, last and last.note, held and held.note) if note], self._signer.verify
         )
@@ -350,14 +357,21 @@ class Checkpoints:
     def contradictions(self, pinned: str | None = None) -> list[str]:
         """Return how the log contradicts the last checkpoint and a pinned one; change nothing."""
         try:
-            with self._signer.turn() as kept, self._store.read() as tx:
-                tree, _ = self._hold(tx.log, kept)
-                if pinned is not None:
-                    compare(tx.log, tree, [pinned], self._signer.verify, pinned=True)
-                self._check_key(tx.log.verifier_keys())
+            self.compare(pinned)
         except LogError as error:
             return [str(error)]
         return []
+
+    def compare(self, pinned: str | None = None) -> None:
+        """Compare the log with the last checkpoint and a pinned one; change nothing.
+
+        Raises ContradictionError, LogError if they cannot be compared, BusyError or UnavailableError.
+        """
+        with self._signer.turn() as kept, self._store.read() as tx:
+            tree, _ = self._hold(tx.log, kept)
+            if pinned is not None:
+                compare(tx.log, tree, [pinned], self._signer.verify, pinned=True)
+            self._check_key(tx.log.verifier_keys())
 
 
 def _name(note: str) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from antechamber import durable_files
+
 SUFFIX: Final = "-reached"
 _log: Final = logging.getLogger(__name__)
 _FORM: Final = re.compile(rb"(\d{20}) (whole|short)\n")
@@ -110,7 +112,7 @@ class LogSizeFile:
         """Write in place; if the disk refuses, the recorded size is too small, and the commit remains valid."""
         with contextlib.suppress(OSError):
             if self._file is None:
-                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                self._file = durable_files.open_private(self._path, os.O_WRONLY)
             os.pwrite(self._file, b"%020d %s\n" % (size, b"short" if self._short else b"whole"), 0)
             if sync:
                 os.fsync(self._file)

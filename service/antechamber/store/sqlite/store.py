@@ -1,6 +1,7 @@
 """SQLite store: one file, one writer, read-only readers; an answer implies a commit on disk."""
 
 import contextlib
+import errno
 import logging
 import os
 import queue
@@ -10,6 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from antechamber import durable_files
 from antechamber.background import Background
 from antechamber.core.errors import UnavailableError
 from antechamber.store.errors import MOVED, StoreError
@@ -50,7 +52,16 @@ _UNREADABLE: Final = "the data folder cannot be opened"
 def _make(path: Path) -> None:
     """Create the file, if missing, readable by its owner only: SQLite gives its other files the same mode."""
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(durable_files.open_private(path, os.O_EXCL | os.O_RDWR))
+
+
+def _denied(path: Path) -> str | None:
+    """Return which file of a database this process may not read or write, which SQLite does not say; else None."""
+    for file in (path.parent, path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+        if file.exists() and not os.access(file, os.R_OK | os.W_OK, effective_ids=True):
+            error = PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+            return durable_files.explain(error, file)
+    return None
 
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
@@ -106,7 +117,7 @@ class SqliteStore:
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))
         except (sqlite3.Error, OSError) as error:
-            message = f"{_UNREADABLE}: {path}: {error}"
+            message = f"{_UNREADABLE}: {_denied(path) or f'{path}: {error}'}"
             raise StoreError(message) from error
         if sqlite3.sqlite_version_info < FIXED_IN:
             _log.debug("SQLite %s can lose a WAL reset: only the writer checkpoints", sqlite3.sqlite_version)
