@@ -11,7 +11,7 @@ from antechamber.app.access import connect_access
 from antechamber.app.data_folder import ServedError, alone, protect, refuse_incomplete, refuse_unfinished
 from antechamber.background import Background
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
-from antechamber.core.errors import ContradictionError, LogError, UnusableCheckpointError
+from antechamber.core.errors import ContradictionError, DamagedError, LogError, UnusableCheckpointError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.checkpoint_text import read_key
 from antechamber.core.ports.clock import Clock
@@ -26,6 +26,7 @@ from antechamber.logs import note
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_quarantine_key, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, Settings, SettingsError
+from antechamber.store.errors import RESTORE
 from antechamber.store.sqlite.schema import pending_steps
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
@@ -342,8 +343,13 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
     """Check a store, also against a checkpoint kept elsewhere, and return the findings."""
     store = open_store(location, create=False)
     try:
-        with store.read() as tx:
-            findings, begun = list(tx.doctor.check()), bool(tx.log.verifier_keys())
+        findings: list[str] = []
+        try:
+            with store.read() as tx:
+                findings += tx.doctor.check()
+                begun = bool(tx.log.verifier_keys())
+        except DamagedError:
+            return [*findings, f"{location.data / DATABASE} is damaged, so nothing else was checked. {RESTORE}"]
         findings += list_planted(store, load_secret(location.data))
         return findings + (
             open_log(store, location, clock).contradictions(pinned) if begun else _check_unsigned(store, location)

@@ -72,6 +72,12 @@ class PolicyError(AntechamberError):
     """Raised when a policy file is not valid; the text names file, key and what to write instead."""
 
 
+class DamagedError(UnavailableError):
+    """Raised when the database file is damaged: no repetition helps, only a backup."""
+
+    temporary = False
+
+
 class StaleDecisionError(AntechamberError):
     """Raised when a decision was made on something that changed meanwhile, or was sent a second time."""
 

@@ -18,6 +18,11 @@ UNFINISHED: Final = (
 )
 
 
+RESTORE: Final = (
+    "Stop the service and restore the newest backup that is good: antechamber backup verify, antechamber backup restore"
+)
+
+
 MOVED: Final = "moved"
 """Name of the note in a SQLite file whose data was moved to a PostgreSQL database."""
 

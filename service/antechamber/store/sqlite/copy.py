@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from antechamber.store.errors import StoreError
+from antechamber.store.errors import RESTORE, StoreError
 from antechamber.store.sqlite.statements import SqliteStatements
 from antechamber.store.transaction import Transaction
 
@@ -61,8 +61,7 @@ def _refuse_damaged(statements: SqliteStatements, path: Path) -> None:
         findings = [str(error)]
     if findings:
         message = (
-            f"{path} is damaged, so no backup was made of it and none was removed: {'; '.join(findings)}. Stop the "
-            "service and restore the newest backup that is good: antechamber backup verify, antechamber backup restore"
+            f"{path} is damaged, so no backup was made of it and none was removed: {'; '.join(findings)}. {RESTORE}"
         ).replace("\n", " ")
         raise StoreError(message)
 

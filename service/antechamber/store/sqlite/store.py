@@ -14,12 +14,12 @@ from typing import Any, Final, TypeVar
 from antechamber import durable_files
 from antechamber.background import Background
 from antechamber.core.errors import UnavailableError
-from antechamber.store.errors import MOVED, StoreError
+from antechamber.store.errors import MOVED, RESTORE, StoreError
 from antechamber.store.group_commit import GroupCommit
 from antechamber.store.sqlite.log_size import LogSizeFile
 from antechamber.store.sqlite.schema import migrate
 from antechamber.store.sqlite.statements import SqliteStatements
-from antechamber.store.sqlite.writer import SqliteWriter, translate
+from antechamber.store.sqlite.writer import SqliteWriter, is_damage, translate
 from antechamber.store.transaction import Transaction
 
 T = TypeVar("T")
@@ -118,6 +118,8 @@ class SqliteStore:
                 self._readers.put(_connect(path, read_only=True))
         except (sqlite3.Error, OSError) as error:
             message = f"{_UNREADABLE}: {_denied(path) or f'{path}: {error}'}"
+            if is_damage(error):
+                message = f"{path} is damaged: {error}. {RESTORE}"
             raise StoreError(message) from error
         if sqlite3.sqlite_version_info < FIXED_IN:
             _log.debug("SQLite %s can lose a WAL reset: only the writer checkpoints", sqlite3.sqlite_version)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.errors import BusyError, DamagedError, UnavailableError
 from antechamber.store.group_commit import AgainError
 from antechamber.store.sqlite.log_size import LogSizeFile
 from antechamber.store.sqlite.statements import SqliteStatements
@@ -194,10 +194,18 @@ class SqliteWriter:
         """Do nothing: the store closes the connection after all readers, as the last one to close checkpoints."""
 
 
+def is_damage(error: Exception) -> bool:
+    """Return whether SQLite found the file damaged, or found something else in its place."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
 def translate(error: Exception) -> Exception:
     """Return one of our errors for SQLite's; a constraint violation, which is a bug of ours, is returned unchanged."""
     if not isinstance(error, sqlite3.Error) or isinstance(error, sqlite3.IntegrityError):
         return error
+    if is_damage(error):
+        _log.critical("the database file is damaged: %s", error)
+        return DamagedError("the database file is damaged")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return BusyError("another process is writing")
