@@ -431,6 +431,34 @@ def test_a_bad_edit_keeps_the_policy_and_raises_an_alarm_until_mended(flows: Flo
     flows.keeper.refresh()
 
 
+@pytest.mark.parametrize("content", ["", " \n"])
+def test_an_emptied_policy_file_does_not_take_effect(flows: Flows, content: str) -> None:
+    """The old policy stays in force with an alarm that names the file; a comment says that nothing is meant."""
+    file, before = flows.policies / "producers.toml", flows.keeper.current
+    text = file.read_text()
+    file.write_text(content)
+    flows.keeper.refresh()
+    flows.keeper.refresh()
+    assert flows.keeper.current is before
+    assert (flows.keeper.alarm or "").startswith("producers.toml: empty")
+    file.write_text(text)
+    flows.keeper.refresh()
+    assert (flows.keeper.alarm, flows.keeper.current.digest) == (None, before.digest)
+    file.write_text("# No producer for now.\n")
+    flows.keeper.refresh()
+    assert (flows.keeper.alarm, flows.keeper.current.policy.producers) == (None, {})
+
+
+def test_a_file_that_was_always_empty_is_no_obstacle(flows: Flows) -> None:
+    """A service that began with an empty file takes up changes of the other ones."""
+    (flows.policies / "producers.toml").write_text("")
+    keeper, empty = PolicyReloader(flows.policies), flows.keeper.current.digest
+    (flows.policies / "privacy.toml").write_text('off = ["email-address"]')
+    keeper.refresh()
+    assert keeper.alarm is None
+    assert keeper.current.digest != empty
+
+
 def test_an_unreadable_policy_file_is_an_alarm_too(flows: Flows) -> None:
     """A folder in place of a file keeps the old policy."""
     (flows.policies / "scopes.toml").mkdir()

@@ -60,7 +60,7 @@ class PolicyReloader:
         """
         self._folder = folder
         self._read = read
-        self._seen = self._fingerprint()
+        self._seen, self._empty = self._look()
         policy = read(folder)
         self.current = _activate(policy)
         self._record: Callable[[ActivePolicy], None] = lambda _: None
@@ -112,15 +112,18 @@ class PolicyReloader:
                 return True
         return False
 
-    def _fingerprint(self) -> bytes:
-        hasher = blake3()
+    def _look(self) -> tuple[bytes, frozenset[str]]:
+        """Return a digest of all files, and the names of those that are empty."""
+        hasher, empty = blake3(), set[str]()
         for file in [*sorted(self._folder.glob("*.toml")), *list_files(self._folder)]:
             try:
                 data = file.read_bytes()
             except OSError:
                 data = b""
+            else:
+                empty |= set() if data.strip() else {file.name}
             hasher.update(f"{file.parent.name}/{file.name}:{len(data)}:".encode() + data)
-        return hasher.digest()
+        return hasher.digest(), frozenset(empty)
 
     def refresh(self) -> None:
         """Bring edited files into force, or keep the old policy and set the alarm.
@@ -129,10 +132,11 @@ class PolicyReloader:
         """
         if self._unrecorded:
             self._record_current()
-        fingerprint = self._fingerprint()
+        fingerprint, empty = self._look()
         if fingerprint == self._seen:
             return
         try:
+            self._refuse_emptied(empty)
             policy = self._read(self._folder)
         except PolicyError as error:
             self.alarm = str(error)
@@ -141,6 +145,18 @@ class PolicyReloader:
             force = _activate(policy)
             # If this raises, `_seen` keeps the old fingerprint, so that the next refresh, a second later, retries.
             self._record(force)
-            self.current, self.alarm = force, None
+            self.current, self.alarm, self._empty = force, None, empty
             _log.warning("policy %s is in force", self.current.digest)
         self._seen = fingerprint
+
+    def _refuse_emptied(self, empty: frozenset[str]) -> None:
+        """Refuse files that lost all their content: it takes rights or protection away that no person looked at.
+
+        Raises PolicyError.
+        """
+        if emptied := sorted(empty - self._empty):
+            message = (
+                f"{', '.join(emptied)}: empty, as after an interrupted copy or on a full disk. Write it again; if it "
+                "should hold nothing, write a comment into it (#)"
+            )
+            raise PolicyError(message)
