@@ -206,7 +206,43 @@ def test_a_token_that_cannot_be_is_refused(data: Path, arguments: tuple[str, ...
     assert _json("token", "list", "--data", data) == []
 
 
-@pytest.mark.parametrize("lifetime", ["soon", "90", "-1d", "1w", "1.5h", "999999d", ""])
+@pytest.mark.parametrize(
+    ("name", "read", "warning"),
+    [
+        ("worker:release-bot", [], None),
+        ("worker:release-bot", ["project:apollo"], None),
+        ("worker:release-bot", ["session:s-1"], None),
+        ("worker:release-bot", ["project:apollo", "project:gemini"], "release-bot read project:gemini; a token never"),
+        ("worker:realease-bot", [], "the policy does not list worker:realease-bot"),
+    ],
+)
+def test_a_token_that_promises_too_much_comes_with_a_warning(
+    data: Path, policies: Path, name: str, read: list[str], warning: str | None
+) -> None:
+    """The token is issued and is alone on standard output; the warning names the policy that was compared."""
+    scopes = [word for scope in read for word in ("--read", scope)]
+    issued = _run("token", "issue", name, *scopes, "--data", data, "--policies", policies)
+    assert TOKEN_FORM.fullmatch(issued.stdout)
+    assert issued.exit_code == 0
+    if warning is None:
+        assert issued.stderr == ""
+    else:
+        assert warning in issued.stderr
+        assert str(policies) in issued.stderr
+
+
+def test_a_token_of_no_producer_is_compared_with_no_policy(data: Path, tmp_path: Path) -> None:
+    """Readers and auditors are not in the policy; a policy that cannot be read is a warning to producers only."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "producers.toml").write_text("producer = 1")
+    broken = ("--data", data, "--policies", tmp_path / "broken")
+    assert _run("token", "issue", "lens", "--role", "auditor", *broken).stderr == ""
+    issued = _run("token", "issue", "worker:a", *broken)
+    assert (issued.exit_code, "was not compared" in issued.stderr) == (0, True)
+    assert TOKEN_FORM.fullmatch(issued.stdout)
+
+
+@pytest.mark.parametrize("lifetime", ["soon", "90", "-1d", "1w", "1.5h", "999999d", "", "0d", "00m"])
 def test_a_lifetime_that_is_none_is_refused(data: Path, lifetime: str) -> None:
     """An invalid lifetime gives an error with the correct form."""
     result = _run("token", "issue", "worker:a", "--expires", lifetime, "--data", data)

@@ -5,11 +5,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from antechamber.app.data_folder import own_policies
+from antechamber.app.data_folder import policies_in_use
 from antechamber.app.maintenance import clock, open_store, refuse_doubt
 from antechamber.flows.oversight.calibration import Calibration
 from antechamber.policy_files import read_policy
-from antechamber.resources import folder
 from antechamber.secret_key import load_secret
 from antechamber.settings import Location
 
@@ -21,7 +20,7 @@ def opened_calibration(location: Location, policies: Path | None) -> Iterator[Ca
     Raises AntechamberError; PolicyError if the policy is not valid, LogError while the log contradicts the last signed
     checkpoint.
     """
-    policy = read_policy(policies or own_policies(location.data) or folder("policies"))
+    policy = read_policy(policies_in_use(location.data, policies))
     store = open_store(location, create=False)
     try:
         refuse_doubt(store, location)

@@ -11,6 +11,7 @@ from typing import Final
 
 from antechamber import durable_files
 from antechamber.checkpoint_signer import KEY_FILE
+from antechamber.resources import folder
 from antechamber.secret_key import QUARANTINE_KEY, SECRET
 from antechamber.settings import DATABASE, Location, SettingsError
 
@@ -117,8 +118,13 @@ def refuse_incomplete(data: Path) -> None:
 
 def own_policies(data: Path) -> Path | None:
     """Return the folder of a data folder's own policy, if it has one."""
-    folder = data / POLICIES
-    return folder if folder.is_dir() else None
+    own = data / POLICIES
+    return own if own.is_dir() else None
+
+
+def policies_in_use(data: Path, named: Path | None) -> Path:
+    """Return the policy folder that `serve` would use for a data folder: the named one, its own, or the shipped one."""
+    return named or own_policies(data) or folder("policies")
 
 
 def is_own(name: str) -> bool:

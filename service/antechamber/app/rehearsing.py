@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from antechamber.app.data_folder import own_policies
+from antechamber.app.data_folder import policies_in_use
 from antechamber.app.maintenance import open_store
 from antechamber.core.rehearsal import RehearsalReport
 from antechamber.flows.rehearsal import Rehearsal
 from antechamber.policy_files import read_policy
-from antechamber.resources import folder
 from antechamber.settings import Location
 
 
@@ -20,7 +19,7 @@ def rehearse(
     The store is only read. Raises AntechamberError; PolicyError if a policy is not valid.
     """
     after = read_policy(new)
-    before = read_policy(old or own_policies(location.data) or folder("policies"))
+    before = read_policy(policies_in_use(location.data, old))
     store = open_store(location, create=False)
     try:
         return Rehearsal(store, before, after).run(number, progress)

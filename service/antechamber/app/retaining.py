@@ -11,14 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from antechamber import durable_files
-from antechamber.app.data_folder import own_policies
+from antechamber.app.data_folder import policies_in_use
 from antechamber.app.maintenance import clock, open_log, open_store, refuse_doubt, remove_copies
 from antechamber.core.policy import Policy
 from antechamber.core.retention import PlanRow, RetentionError, RetentionRun, read_archive
 from antechamber.flows.retention.runs import Retention, plan
 from antechamber.logs import note
 from antechamber.policy_files import read_policy
-from antechamber.resources import folder
 from antechamber.settings import Location
 
 _log: Final = logging.getLogger(__name__)
@@ -74,7 +73,7 @@ def run_retention(
 
 
 def _policy(location: Location, policies: Path | None) -> Policy:
-    return read_policy(policies or own_policies(location.data) or folder("policies"))
+    return read_policy(policies_in_use(location.data, policies))
 
 
 def _check_place(location: Location, archive: Path) -> None:

@@ -3,20 +3,24 @@
 import contextlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import click
 import msgspec
 
 from antechamber import app
-from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.app.data_folder import policies_in_use
+from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
 from antechamber.core.access.lifetimes import parse_lifetime
 from antechamber.core.access.sessions import AccessError
+from antechamber.core.access.token_warnings import warnings_of_token
 from antechamber.core.counted import counted
-from antechamber.core.errors import AntechamberError
+from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.times import format_time
 from antechamber.flows.access import AccessFlows
+from antechamber.policy_files import read_policy
 from antechamber.settings import Location
 
 _DEFAULT_URL: Final = "http://127.0.0.1:8080"
@@ -35,13 +39,22 @@ def token() -> None:
 @click.option("--read", "read", multiple=True, metavar="SCOPE", help="scope:scope_id that may be read; repeatable.")
 @click.option("--expires", metavar="TIME", help="Lifetime such as 90d, 12h or 30m. Default: none.")
 @location_options
+@policies_option("Policy folder that names the producers. Default: what serve uses.")
 @json_option
-def issue(
-    name: str, role: Any, read: tuple[str, ...], expires: str | None, location: Location, *, as_json: bool
+def issue(  # noqa: PLR0913 -- one parameter per option
+    name: str,
+    role: Any,
+    read: tuple[str, ...],
+    expires: str | None,
+    location: Location,
+    policies: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Issue a token and print it, once: only its digest is kept.
 
-    For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
+    For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do; standard error has
+    a warning if it may not do that yet.
     """
     try:
         lifetime = None if expires is None else parse_lifetime(expires)
@@ -49,10 +62,22 @@ def issue(
         raise click.BadParameter(str(error), param_hint="--expires") from None
     with _access(location, grants=True) as access:
         token_id, secret = access.tokens.issue(name, role, list(read), lifetime)
+    if role == "producer":
+        _warn(name, read, policies_in_use(location.data, policies))
     if as_json:
         show({"token_id": token_id, "token": secret})
     else:
         click.echo(secret)
+
+
+def _warn(name: str, read: tuple[str, ...], policies: Path) -> None:
+    """Say what the token cannot do under the policy; it is issued all the same, because the policy may follow."""
+    try:
+        warnings = warnings_of_token(name, read, read_policy(policies).producers)
+    except PolicyError as error:
+        warnings = [f"the policy was not compared with the token: {error}"]
+    for warning in warnings:
+        click.echo(f"Warning: {warning}. The policy is {policies}; another one is named with --policies.", err=True)
 
 
 @token.command("list")

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from antechamber import app
-from antechamber.app.data_folder import own_policies
+from antechamber.app.data_folder import policies_in_use
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.core.errors import AntechamberError
 from antechamber.logs import LogFormat, configure, format_moment
-from antechamber.resources import folder, how_to_install
+from antechamber.resources import how_to_install
 from antechamber.settings import Location, Settings
 
 
@@ -120,7 +120,7 @@ def serve(  # noqa: PLR0913 -- one argument for each option
     """
     settings = Settings(
         data=location.data,
-        policies=policies or own_policies(location.data) or folder("policies"),
+        policies=policies_in_use(location.data, policies),
         database_url=location.database_url,
         checkpoint_file=location.checkpoint_file,
         pin_url=pin_url,

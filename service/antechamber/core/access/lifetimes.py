@@ -15,7 +15,7 @@ def parse_lifetime(text: str) -> int:
     Raises AccessError if the text is no lifetime.
     """
     match = _LIFETIME.fullmatch(text)
-    if match is None:
-        message = f"{text} is no lifetime: write a number and d, h or m, e.g. 90d"
+    if match is None or not int(match[1]):
+        message = f"{text} is no lifetime: write a number from 1 and d, h or m, e.g. 90d"
         raise AccessError(message)
     return int(match[1]) * _UNITS[match[2]]
