@@ -114,6 +114,16 @@ def test_a_restored_backup_has_every_answer_and_a_log_of_its_own(
         assert restored.client.get("/readyz").json()["status"] == "ready"
 
 
+def test_a_backup_does_not_go_into_the_data_folder(service: Service, tmp_path: Path) -> None:
+    """It would be lost with the folder, also if a link leads there; nothing is made."""
+    data = service.location.data
+    (data / "kept").mkdir()
+    (tmp_path / "link").symlink_to(data / "kept")
+    for folder in (data, data / "kept", tmp_path / "link"):
+        assert "lies in the data folder" in refused("create", folder / "b.tar", *where(service.location))
+    assert not list(data.rglob("*.tar"))
+
+
 def test_a_backup_belongs_to_its_owner_and_its_age_is_a_metric(service: Service, tmp_path: Path) -> None:
     """The archive has mode 0600, nothing else is left, and /metrics has the age once there is a backup."""
     headers = service.bearer("prometheus", "auditor")

@@ -863,6 +863,32 @@ def test_export_writes_records_and_a_closing_one(data: Path, policies: Path, tmp
     assert json.loads(none[0])["complete"] is False
 
 
+def test_an_export_replaces_no_file(data: Path, policies: Path, tmp_path: Path) -> None:
+    """A file that is there stays as it is; a pipe or device is written to; a folder that is missing is named."""
+    _decided(data, policies)
+    output = tmp_path / "records.jsonl"
+    output.write_text("an earlier export")
+    for what in ("review-records", "log", "package"):
+        _fails(_run("export", what, "--output", output, "--data", data), f"{output} exists already", "name another one")
+    assert output.read_text() == "an earlier export"
+    assert _run("export", "--output", "/dev/null", "--data", data).exit_code == 0
+    assert Path("/dev/null").is_char_device()
+    nowhere = tmp_path / "nowhere" / "records.jsonl"
+    _fails(_run("export", "--output", nowhere, "--data", data), f"{nowhere} cannot be written")
+    assert _run("export", "--output", "-", "--data", data).stdout.count("\n") == 3
+
+
+def test_an_export_that_fails_leaves_no_file(data: Path, tmp_path: Path) -> None:
+    """The file has its name only once it is complete; what a killed export left is removed by the next one."""
+    output = tmp_path / "made" / "records.jsonl"
+    output.parent.mkdir()
+    _fails(_run("export", "--output", output, "--data", tmp_path / "no-data"), "no folder")
+    assert list(output.parent.iterdir()) == []
+    (output.parent / "records.jsonl.0123456789abcdef.new").write_text("half")
+    assert _run("export", "--output", output, "--data", data).exit_code == 0
+    assert [file.name for file in output.parent.iterdir()] == ["records.jsonl"]
+
+
 @pytest.mark.parametrize("moment", ["yesterday", "", "2026-99-01T00:00:00Z", "2026-11-20T10:00:00"])
 def test_export_refuses_a_time_that_is_none(data: Path, policies: Path, moment: str) -> None:
     """An invalid time exports nothing, and the error shows the correct form."""

@@ -71,6 +71,9 @@ def create_backup(
     """
     # Report a mistyped folder before a file is made in it.
     open_store(location, create=False).close()
+    if target.resolve().is_relative_to(location.data.resolve()):
+        message = f"{target} lies in the data folder, and would be lost with it; name a file in another place"
+        raise BackupError(message)
     with _alone(location.data):
         store = open_store(location, create=False)
         try:

@@ -1,12 +1,15 @@
 """Verbs for auditors and for the operator of the log's key."""
 
+import contextlib
 import importlib.util
 import sys
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 import click
 
-from antechamber import app
+from antechamber import app, durable_files
 from antechamber.cli.log_mirror import mirror
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.access.sessions import SHOWN, EndedAccess
@@ -21,6 +24,7 @@ from antechamber.flows.export import Exporter
 from antechamber.resources import verifier
 from antechamber.settings import Location
 
+_STANDARD: Final = Path("-")
 _TAKER = Exporter("command-line", "operator")
 
 
@@ -38,20 +42,28 @@ _TAKER = Exporter("command-line", "operator")
 )
 @click.option("--since", help="Decided, received or written at or after this RFC 3339 time.")
 @click.option("--until", help="Decided, received or written before this RFC 3339 time.")
-@click.option("--output", type=click.File("wb"), default="-", help="File to write; standard output by default.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    default="-",
+    help="New file to write; standard output by default.",
+)
 @location_options
-def export(what: str, form: Any, since: str | None, until: str | None, output: Any, location: Location) -> None:
+def export(what: str, form: Any, since: str | None, until: str | None, output: Path, location: Location) -> None:
     """Export review records, dispositions, notes, or the whole log; the closing record has their number.
 
     Only the whole log (antechamber export log) proves that nothing is missing. A package is a ZIP archive with the
     whole log, its checkpoint, the key, the verifier and a README with the one command that verifies it. An export is
     itself recorded, and shown at /audit. Verify one with: antechamber verify
+
+    A file is there under its name once it is complete, and none is replaced.
     """
     times: dict[str, Any] = {"since": _moment("--since", since), "until": _moment("--until", until)}
     if what in {"log", "package"} and (form == "csv" or since or until):
         fail(AntechamberError("the log is exported whole and as JSONL: leave out --format, --since and --until"))
+    unit, watched = "bytes" if what == "package" else "lines", output != _STANDARD and sys.stderr.isatty()
     try:
-        with app.opened_log(location) as opened:
+        with _writing(output) as file, app.opened_log(location) as opened:
             if what == "log":
                 chunks = opened.export.log(_TAKER)
             elif what == "package":
@@ -62,9 +74,38 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: A
                 chunks = opened.export.notes(NoteFilter(**times), form, _TAKER)
             else:
                 chunks = opened.export.review_records(AuditFilter(**times), form, _TAKER)
-            _write(chunks, output, "bytes" if what == "package" else "lines")
+            count = _write(chunks, file, unit, watched=watched)
     except AntechamberError as error:
         fail(error)
+    if output != _STANDARD:
+        start = "\r" if watched else ""
+        click.echo(f"{start}Wrote {count:,} {unit} to {output}.", err=True)
+
+
+@contextlib.contextmanager
+def _writing(output: Path) -> Iterator[BinaryIO]:
+    """Yield what an export is written to: a new file, or standard output, a pipe or a device.
+
+    Raises AntechamberError.
+    """
+    try:
+        if output == _STANDARD:
+            yield sys.stdout.buffer
+        elif output.exists() and not output.is_file():
+            with output.open("wb") as stream:
+                yield stream
+        else:
+            durable_files.remove_drafts(output.parent, lambda name: name == output.name)
+            with durable_files.appearing(output) as file:
+                yield file
+    except FileExistsError:
+        message = f"{output} exists already; an export never replaces a file, so name another one"
+        raise AntechamberError(message) from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"{output} cannot be written: {durable_files.explain(error, output)}"
+        raise AntechamberError(message) from None
 
 
 def _moment(option: str, text: str | None) -> int | None:
@@ -77,18 +118,15 @@ def _moment(option: str, text: str | None) -> int | None:
         fail(AntechamberError(f"{option} takes a date or an RFC 3339 time, as 2026-11-20T10:00:00Z: {error}"))
 
 
-def _write(chunks: Any, output: Any, unit: Literal["bytes", "lines"]) -> None:
-    """Write chunks; for a file, show the progress on a terminal and print the total at the end."""
-    named = getattr(output, "name", "<stdout>") != "<stdout>"
-    count, watched = 0, named and sys.stderr.isatty()
+def _write(chunks: Iterable[bytes], output: BinaryIO, unit: str, *, watched: bool) -> int:
+    """Write chunks, show the progress if it is watched, and return the number of units."""
+    count = 0
     for chunk in chunks:
         output.write(chunk)
         count += len(chunk) if unit == "bytes" else chunk.count(b"\n")
         if watched:
             click.echo(f"\r{count:>12,} {unit}", err=True, nl=False)
-    if named:
-        start = "\r" if watched else ""
-        click.echo(f"{start}Wrote {count:,} {unit} to {output.name}.", err=True)
+    return count
 
 
 @click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
