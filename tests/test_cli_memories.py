@@ -436,7 +436,7 @@ def test_an_unreachable_service_is_named(live: Live, guide: Path, monkeypatch: p
     done = imported(live, guide, "project:apollo", "--url", "nowhere")
     assert "nowhere is no address" in done.stderr
     done = live.run("export", "--scope", "project:apollo", "--as", "jsonl", "--url", f"{live.url}/elsewhere")
-    assert "serves no memories" in done.stderr
+    assert "check the base URL" in done.stderr
     assert guide.read_text() == GUIDE
 
 
