@@ -863,14 +863,18 @@ def test_export_writes_records_and_a_closing_one(data: Path, policies: Path, tmp
     assert json.loads(none[0])["complete"] is False
 
 
-def test_an_export_replaces_no_file(data: Path, policies: Path, tmp_path: Path) -> None:
-    """A file that is there stays as it is; a pipe or device is written to; a folder that is missing is named."""
+def test_an_export_replaces_a_file_once_it_is_complete(data: Path, policies: Path, tmp_path: Path) -> None:
+    """A file stays as it is after a failure; a pipe or device is written to; a folder that is missing is named."""
     _decided(data, policies)
     output = tmp_path / "records.jsonl"
     output.write_text("an earlier export")
-    for what in ("review-records", "log", "package"):
-        _fails(_run("export", what, "--output", output, "--data", data), f"{output} exists already", "name another one")
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(output)
+    _fails(_run("export", "--output", output, "--data", tmp_path / "no-data"), "no folder")
     assert output.read_text() == "an earlier export"
+    assert _run("export", "--output", link, "--data", data).exit_code == 0
+    assert link.is_symlink()
+    assert output.read_text().count("\n") == 3
     assert _run("export", "--output", "/dev/null", "--data", data).exit_code == 0
     assert Path("/dev/null").is_char_device()
     nowhere = tmp_path / "nowhere" / "records.jsonl"

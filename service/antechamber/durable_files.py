@@ -73,12 +73,13 @@ def _replace(path: Path, draft: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def appearing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write; at the end it is synced and gets its name. If the caller raises, nothing remains.
+def appearing(path: Path, *, replacing: bool = False) -> Iterator[BinaryIO]:
+    """Yield a file to write; at the end it is synced and gets its name. If the caller raises, nothing of it remains.
 
-    Raises FileExistsError if the name is taken, or another OSError.
+    Raises FileExistsError if the name is taken and its file is not to be replaced, or another OSError.
     """
-    _refuse_taken(path)
+    if not replacing:
+        _refuse_taken(path)
     draft = _draft(path, hand_over=False)
     try:
         with draft.open("wb") as file:
@@ -87,7 +88,8 @@ def appearing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            _refuse_taken(path)
+            if not replacing:
+                _refuse_taken(path)
             draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -46,7 +46,7 @@ _TAKER = Exporter("command-line", "operator")
     "--output",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     default="-",
-    help="New file to write; standard output by default.",
+    help="File to write; standard output by default.",
 )
 @location_options
 def export(what: str, form: Any, since: str | None, until: str | None, output: Path, location: Location) -> None:
@@ -56,7 +56,7 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: P
     whole log, its checkpoint, the key, the verifier and a README with the one command that verifies it. An export is
     itself recorded, and shown at /audit. Verify one with: antechamber verify
 
-    A file is there under its name once it is complete, and none is replaced.
+    A file has its name once it is complete; until then, one of an earlier export stays as it is.
     """
     times: dict[str, Any] = {"since": _moment("--since", since), "until": _moment("--until", until)}
     if what in {"log", "package"} and (form == "csv" or since or until):
@@ -84,7 +84,7 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: P
 
 @contextlib.contextmanager
 def _writing(output: Path) -> Iterator[BinaryIO]:
-    """Yield what an export is written to: a new file, or standard output, a pipe or a device.
+    """Yield what an export is written to: standard output, a pipe, a device, or a file that appears when complete.
 
     Raises AntechamberError.
     """
@@ -95,12 +95,10 @@ def _writing(output: Path) -> Iterator[BinaryIO]:
             with output.open("wb") as stream:
                 yield stream
         else:
-            durable_files.remove_drafts(output.parent, lambda name: name == output.name)
-            with durable_files.appearing(output) as file:
+            target = output.resolve()
+            durable_files.remove_drafts(target.parent, lambda name: name == target.name)
+            with durable_files.appearing(target, replacing=True) as file:
                 yield file
-    except FileExistsError:
-        message = f"{output} exists already; an export never replaces a file, so name another one"
-        raise AntechamberError(message) from None
     except BrokenPipeError:
         raise
     except OSError as error:
