@@ -34,7 +34,9 @@ LEAF = {
     "version",
 }  # fmt: skip
 LOG_CLOSING = {"checkpoint", "complete", "count", "last_sequence", "record"}
-CLOSING = LOG_CLOSING | {"exported_at", "filters"}
+SAID = {"exported_at", "filters"}
+"""Members of the closing record of an export of records that nothing proves."""
+CLOSING = LOG_CLOSING | SAID
 PROVEN = {
     "decision": "action", "curator": "actor", "decided_at": "time", "reason_code": "reason_code",
     "policy_digest": "policy_digest",
@@ -156,12 +158,13 @@ def read_keys(text: str, algorithm: int = 1) -> list[Key]:
 
 
 def read_note(note: str, keys: Sequence[Key], what: str) -> Checkpoint:
-    """Read a checkpoint signed by one of the keys; signatures of unknown keys are ignored."""
+    """Read a checkpoint signed by one of the keys, of several by the first; signatures of unknown keys are ignored."""
     text, blank, signatures = note.rpartition("\n\n")
     if not blank or not signatures.endswith("\n") or re.search(r"[\x00-\x09\x0b-\x1f]", note):
         bad(f"{what} is no signed note: a text, an empty line, and lines that sign it")
     text += "\n"
-    signers = [key for line in signatures.split("\n")[:-1] for key in keys if signs(line, key, text, what)]
+    lines = signatures.split("\n")[:-1]
+    signers = [key for key in keys if sum(signs(line, key, text, what) for line in lines)]
     if not signers:
         bad(f"{what} is not signed by a given key; after a change of keys give all that you trust, the newest first")
     match text.split("\n"):
@@ -537,10 +540,20 @@ class Export:
         if self.whole:
             self.close_log(record, own)
         else:
-            self.close_some(record, own)
+            self.close_some(record)
+        self.check_newest(own)
 
-    def close_some(self, record: dict[str, Any], own: Checkpoint) -> None:
-        """Check the end of an export of records: only the newest key may have signed its checkpoint."""
+    def check_newest(self, own: Checkpoint) -> None:
+        """Refuse an export that only an older key signed: with a stolen one a log can be made without its successor."""
+        if self.keys[0] not in (self.checkpoint.signer, own.signer):
+            bad(
+                "the checkpoint is signed by an older key than the first one that was given, and a replaced key proves "
+                "nothing: export again; only an export that you kept since before the change of keys can be verified "
+                "with the keys of that time"
+            )
+
+    def close_some(self, record: dict[str, Any]) -> None:
+        """Check the end of an export of records."""
         if record["complete"] is True:
             bad(
                 "the closing record claims that the export is complete, and only the whole log can prove that; do not "
@@ -548,8 +561,6 @@ class Export:
             )
         if record["complete"] is not False or not isinstance(record["filters"], dict):
             bad("the closing record does not say what was chosen")
-        if self.keys[0] not in (self.checkpoint.signer, own.signer):
-            bad("the checkpoint is signed by an older key than the first one that was given")
 
     def other_checkpoint(self, own: Checkpoint) -> str:
         """Return the problem with two different checkpoints."""
@@ -563,9 +574,13 @@ class Export:
         )
 
     def check_signer(self, checkpoint: Checkpoint) -> None:
-        """Refuse a checkpoint signed by a replaced key: its last one ends with the leaf that names the successor."""
+        """Refuse a checkpoint signed by a replaced key: its last one ends with the leaf that names the successor.
+
+        Both sign that one.
+        """
         named = [(sequence, key) for sequence, key in self.successors if sequence + 1 < checkpoint.size]
-        if named and named[-1][1] != str(checkpoint.signer):
+        last = [key for sequence, key in self.successors if sequence + 1 == checkpoint.size]
+        if named and str(checkpoint.signer) not in (named[-1][1], *last):
             bad(f"the checkpoint is signed by a key that leaf {named[-1][0]} replaced by {named[-1][1]}; give that one")
 
     def close_log(self, record: dict[str, Any], own: Checkpoint) -> None:
@@ -635,8 +650,15 @@ def parser() -> argparse.ArgumentParser:
         "--checkpoint", required=True, type=Path, metavar="FILE", help="the signed checkpoint of the export"
     )
     key = made.add_mutually_exclusive_group(required=True)
-    key.add_argument("--key", metavar="VKEY", help="verifier key of the log; several after a change of keys")
-    key.add_argument("--key-file", type=Path, metavar="FILE", help="file with the verifier keys, the newest first")
+    key.add_argument(
+        "--key", metavar="VKEY", help="verifier key of the log; after a change of keys several, the newest first"
+    )
+    key.add_argument(
+        "--key-file",
+        type=Path,
+        metavar="FILE",
+        help="file with the verifier keys, the newest first, which has to have signed",
+    )
     made.add_argument("--previous", type=Path, metavar="FILE", help="checkpoint kept from an earlier visit")
     made.add_argument(
         "--witness",
@@ -711,7 +733,7 @@ def told_of_records(export: Export) -> str:
         f"Verified: {export.count} records, each in the log of {export.checkpoint.size} leaves that "
         f"{export.checkpoint.origin} signed."
     )
-    unproven = ["Not proven: that no record is missing."]
+    unproven = ["Not proven: that no record is missing.", f"Not proven of the export: {', '.join(sorted(SAID))}."]
     beside = (BESIDE if "review" in export.kinds else set()) | (CLAIMS if export.claims else set())
     if beside:
         unproven.append(f"Not proven of any record: {', '.join(sorted(beside))}.")

@@ -154,7 +154,7 @@ def test_both_verifiers_expect_what_they_are_asked_for(service: Service, tmp_pat
 def test_both_verifiers_name_the_same_members_as_not_proven(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both verifiers name the unproven members of every record, and the leaves of records with erased text."""
+    """Both verifiers name the unproven members of export and every record, and the leaves of records without text."""
     ids = fill(service)
     erase(service.location, ids["other"], "private")
     erase(service.location, ids["proposal_id"], "private")
@@ -167,6 +167,7 @@ def test_both_verifiers_name_the_same_members_as_not_proven(
         said = capsys.readouterr().out
         (second,) = tamper.judged(tmp_path, [files])
         every, lost = second["unproven"]["every"], second["unproven"]["leaves"]
+        assert f"Not proven of the export: {', '.join(second['unproven']['export'])}." in said
         assert every == re.findall(r"\w+", said.partition("Not proven of any record:")[2].partition(".")[0])
         (names,) = {tuple(names) for names in lost.values()}
         assert f": {', '.join(names)} (leaf {', '.join(sorted(lost, key=int))})." in said

@@ -244,6 +244,22 @@ def test_another_key_and_another_origin_are_refused(tmp_path: Path) -> None:
             assert mirror.update().before == 5
 
 
+def test_a_replaced_key_leads_no_mirror_on(tmp_path: Path) -> None:
+    """A thief of a replaced key cannot extend the copy, also where the old key is given behind the new one."""
+    with LogServer(leaves=3).running() as log, LogReader(log.url) as reader:
+        update(log, tmp_path)
+        successor = LogServer(leaves=5)
+        log.grow(2)
+        with (
+            opened_mirror(tmp_path, reader, [successor.key, log.key]) as mirror,
+            pytest.raises(MisbehaviorError, match="not signed by"),
+        ):
+            mirror.update()
+        log.instead["checkpoint"] = successor.checkpoint().encode()
+        with opened_mirror(tmp_path, reader, []) as mirror:
+            assert mirror.update().checkpoint.size == 5
+
+
 def cosigned(note: str, *witnesses: WitnessServer) -> bytes:
     """Return a checkpoint with the cosignatures of witnesses."""
     text = note.rpartition("\n\n")[0] + "\n"

@@ -14,6 +14,8 @@ from antechamber.core.log.checkpoint_text import (
     NoteError,
     Proof,
     VerifierKey,
+    is_signed_by,
+    join_signatures,
     read_checkpoint,
     read_key,
     read_proof,
@@ -222,3 +224,13 @@ def test_a_proof_that_is_none_is_refused(text: str) -> None:
     """An invalid proof is refused with the reason."""
     with pytest.raises(NoteError, match="proof"):
         read_proof(text)
+
+
+def test_a_checkpoint_of_two_keys_is_read_with_either() -> None:
+    """The signatures of an earlier note of the same text come below those of the later one."""
+    other = VerifierKey(ORIGIN, OTHER.public_key().public_bytes_raw())
+    note = sign_note(POINT, other, OTHER.sign)
+    assert (is_signed_by(note, other), is_signed_by(note, KEY)) == (True, False)
+    both = join_signatures(note, NOTE)
+    assert both.startswith(note)
+    assert read_checkpoint(both, other, verify) == read_checkpoint(both, KEY, verify) == POINT

@@ -1,6 +1,6 @@
 // A second verifier, written from the formats alone (RFC 6962, C2SP checkpoint), with WebCrypto.
 // Takes a JSON file with a list of {export, checkpoint, key, previous?, records?, witnesses?} and prints {wrong, unproven} for each:
-// the problem, or null; and the unproven members, those of every record and those of single records by leaf.
+// the problem, or null; and the unproven members, those of the export, of every record, and of single records by leaf.
 
 import { readFileSync } from "node:fs";
 import { webcrypto } from "node:crypto";
@@ -199,7 +199,7 @@ async function verify(files) {
     // An archive of retention has records of several kinds, and the claims of events beside them.
     const claimed = records.some((one) => one.record === "disposition" && "supersedes" in one);
     const reviewed = records.some((one) => one.record === "review");
-    const unproven = { every: [...(reviewed ? beside : []), ...(claimed ? claims : [])], leaves: {} };
+    const unproven = { export: ["exported_at", "filters"], every: [...(reviewed ? beside : []), ...(claimed ? claims : [])], leaves: {} };
     let last = -1;
     for (const record of records) {
       need(record.sequence > last, "out of order");
@@ -221,7 +221,7 @@ async function verify(files) {
   }
   need(closing.complete === true && hashes.length === checkpoint.size, "incomplete");
   need(hex(await rootOf(hashes)) === checkpoint.root, "another root");
-  const unproven = { every: [], leaves: {} };
+  const unproven = { export: [], every: [], leaves: {} };
   if (!previous) return unproven;
   need(previous.size > 0, "an earlier checkpoint of nothing");
   need(previous.size <= hashes.length, "shorter than before");

@@ -24,7 +24,7 @@ from antechamber.core.log.checkpoint_text import (
     read_text,
     sign_note,
 )
-from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, verify_consistency, verify_inclusion
+from antechamber.core.log.merkle import EMPTY_ROOT, Frontier, leaf_hash, verify_consistency, verify_inclusion
 from antechamber.core.review.decision import ERASED
 from forgeries import FORGERIES, forge
 from support import Desk, Service, event
@@ -193,6 +193,17 @@ def test_a_record_proves_whose_proposal_was_decided_where_and_by_whom(service: S
     assert "without salt" not in unproven
 
 
+def test_filters_and_time_of_an_export_of_records_are_named_as_not_proven(service: Service, tmp_path: Path) -> None:
+    """Nothing signs what was chosen and when, so the verifier does not vouch for it."""
+    fill(service)
+    for kind in ("review-records", "dispositions", "notes"):
+        records = [json.loads(line) for line in get(service, kind).content.splitlines()]
+        records[-1] |= {"filters": {"curator": "eve"}, "exported_at": "2020-01-01T00:00:00Z"}
+        altered = b"".join(msgspec.json.encode(record, order="sorted") + b"\n" for record in records)
+        status, said = verified(service, tmp_path, altered, "--records")
+        assert (status, "Not proven of the export: exported_at, filters." in said) == (0, True)
+
+
 def test_what_an_erasure_took_the_proof_of_is_named(service: Service, tmp_path: Path) -> None:
     """The verifier names erased proofs with their leaf, because it cannot distinguish them from altered ones."""
     ids = fill(service)
@@ -324,6 +335,58 @@ def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service,
     status, said = verified(service, tmp_path, b"".join(records), "--records")
     assert (status, "older key" in said) == (1, True)
     assert new != str(was)
+
+
+def test_a_key_that_was_replaced_closes_no_log_that_hides_its_replacement(service: Service, tmp_path: Path) -> None:
+    """A thief of a replaced key leaves out what followed its theft, or ends with the successor; both are refused."""
+    fill(service)
+    old, was = service.state.checkpoints._signer._private, service.state.checkpoints._signer.key
+    before = get(service, "export").content
+    service.state.checkpoints.change_key()
+    after = get(service, "export").content
+    for honest, ends in ((before, "submit"), (after, "log-key")):
+        records = [json.loads(line) for line in honest.splitlines()[:-1]]
+        records[1]["leaf"]["actor"] = "worker:forged"
+        texts = [msgspec.json.encode(record["leaf"], order="sorted") for record in records]
+        tree = Frontier()
+        for record, text in zip(records, texts, strict=True):
+            record["leaf_hash"] = leaf_hash(text).hex()
+            tree.append(leaf_hash(text))
+        closing = json.loads(honest.splitlines()[-1])
+        closing["checkpoint"] = sign_note(Checkpoint(was.name, tree.size, tree.root()), was, old.sign)
+        forged = b"".join(msgspec.json.encode(one, order="sorted") + b"\n" for one in [*records, closing])
+        status, said = verified(service, tmp_path, forged)
+        assert (status, "older key" in said) == (1, True), ends
+
+
+def test_an_export_from_before_a_change_of_keys_is_verified_with_the_keys_of_that_time(
+    service: Service, tmp_path: Path
+) -> None:
+    """With the new key file the verifier says what to do; a kept export holds with the keys that were kept with it."""
+    fill(service)
+    kept, keys = get(service, "export").content, get(service, "key").text
+    service.state.checkpoints.change_key()
+    status, said = verified(service, tmp_path, kept)
+    assert (status, "export again" in said, "keys of that time" in said) == (1, True, True)
+    arguments = [str(tmp_path / "export.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt"), "--key", keys]
+    assert verify_export.main(arguments) == 0
+    assert verified(service, tmp_path, get(service, "export").content)[0] == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_export_right_after_a_change_of_keys_verifies_with_either_key(
+    service: Service, tmp_path: Path, kind: str
+) -> None:
+    """Both keys sign the checkpoint that ends with the leaf of the new one: so the old key leads to the new."""
+    fill(service)
+    old = get(service, "key").text
+    service.state.checkpoints.change_key()
+    exported = get(service, kind).content
+    options = [] if kind == "export" else ["--records"]
+    status, said = verified(service, tmp_path, exported, *options)
+    assert status == 0, said
+    arguments = [str(tmp_path / "export.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt"), "--key", old]
+    assert verify_export.main([*arguments, *options]) == 0
 
 
 def test_a_checkpoint_fetched_before_or_after_a_quiet_export_is_its_own(service: Service) -> None:

@@ -31,7 +31,8 @@ _LONGEST_PAUSE: Final = 300.0
     "keys",
     metavar="VKEY",
     multiple=True,
-    help="Verifier key of the log, needed once; after a change of keys give the new one, and the old ones after it.",
+    help="Verifier key of the log, needed once; after a change of keys give the new one. Of several, the first has to "
+    "have signed.",
 )
 @click.option(
     "--witness",

@@ -15,7 +15,7 @@ from antechamber.core.errors import (
     LogError,
     UnusableCheckpointError,
 )
-from antechamber.core.log.checkpoint_text import Checkpoint, read_key
+from antechamber.core.log.checkpoint_text import Checkpoint, is_signed_by, join_signatures, read_key
 from antechamber.core.log.ports import LogRows, Signer
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.log.tree import Tree
@@ -211,14 +211,16 @@ class Checkpoints:
                 size = tree.size
             known = last is not None and last.note.startswith(f"{self._signer.key.name}\n")
             current = last if last and known else None
-            if current and (size <= current.size or not (everything or tx.log.changed_since(current.size))):
+            # Readers who know of a new key rely on no signature of the old one alone.
+            ours = current is not None and is_signed_by(current.note, self._signer.key)
+            if current and ours and (size <= current.size or not (everything or tx.log.changed_since(current.size))):
                 signed, root = current, b""
             else:
                 signed, root = None, tree.root(size)
         if signed is None:
-            signed = self._write(tree, size, root)
+            signed = self._write(tree, size, root, current)
         if retiring:
-            # The old key's last checkpoint ends with the leaf that names the new key.
+            # The old key's last checkpoint ends with the leaf that names the new key, which signs the same one.
             self._signer.refresh(keys[-1])
             return self._sign_in_turn(signed.note, everything=everything)
         return signed
@@ -253,8 +255,11 @@ class Checkpoints:
         if before is None or before.origin != _name(last.note) or before.size < last.size:
             self._signer.keep(last.note, _name(last.note))
 
-    def _write(self, tree: Tree, size: int, root: bytes) -> SignedCheckpoint:
+    def _write(self, tree: Tree, size: int, root: bytes, last: SignedCheckpoint | None) -> SignedCheckpoint:
+        """Sign and store a checkpoint; one of the size of the last keeps that one's signatures, of a replaced key."""
         note = self._signer.sign(Checkpoint(self._signer.key.name, size, root))
+        if last is not None and last.size == size:
+            note = join_signatures(note, last.note)
         signed = SignedCheckpoint(size=size, note=note, signed_at=self._clock())
         self._store.write(lambda tx: _keep(tx.log, tree, signed)).result()
         return signed

@@ -132,6 +132,19 @@ def sign_note(checkpoint: Checkpoint, key: VerifierKey, signature_of: Callable[[
     return f"{checkpoint.text}\n— {key.name} {_base64(key.key_id + signature)}\n"
 
 
+def is_signed_by(note: str, key: VerifierKey) -> bool:
+    """Return whether a checkpoint has a signature of a key, which is not verified.
+
+    Raises NoteError if it is not a note.
+    """
+    return bool(find_signatures(note, key, SIGNATURE_SIZE)[1])
+
+
+def join_signatures(note: str, before: str) -> str:
+    """Return a signed checkpoint with the signatures of an earlier note of the same text below its own."""
+    return note + before.rpartition("\n\n")[2]
+
+
 def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
     """Parse and verify a signed checkpoint of the log that the key belongs to.
 

@@ -26,7 +26,7 @@ FILES
 log.jsonl          every entry of the log, one a line, and the closing record
 checkpoint.txt     the signed summary of these entries
 key.txt            the key that belongs to the signature; of several, the newest
-                   is the first
+                   is the first, and that one has to have signed
 verify_export.py   the program
 
 WHAT THIS PROVES
