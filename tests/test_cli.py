@@ -918,9 +918,12 @@ def _corrupt(data: Path, statement: str) -> None:
     connection = sqlite3.connect(data / "antechamber.db")
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("PRAGMA ignore_check_constraints = ON")
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
         connection.execute(f'DROP TRIGGER "{name}"')
     assert connection.execute(statement).rowcount > 0
+    for _, text in triggers:
+        connection.execute(text)
     connection.commit()
     connection.close()
 

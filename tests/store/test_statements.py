@@ -44,6 +44,7 @@ ONLY_HERE = {
     "announce": "by NOTIFY",
     "applied_steps": "sqlite-utils keeps this list",
     "guards_switched_off": "switch triggers off",
+    "guards_in_force": "each object has its text in sqlite_schema",
     "database_size": "SQLite's files are in the data folder",
     "committed_position": "only here there are standbys",
     "has_replayed": "as committed_position",

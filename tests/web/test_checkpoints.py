@@ -51,12 +51,14 @@ from web.test_audit_api import fill, get, lines, verified
 def owner_does(location: Location, *statements: str) -> None:
     """Run statements as the owner of the database, with its guards off."""
     with database(location) as raw:
+        triggers: dict[str, str] = {}
         if location.database_url:
             raw.execute("ALTER TABLE log_leaves DISABLE TRIGGER USER; ALTER TABLE checkpoints DISABLE TRIGGER USER")
         else:
-            for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            triggers = dict(raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
+            for name in triggers:
                 raw.execute(f"DROP TRIGGER {name}")
-        for statement in statements:
+        for statement in (*statements, *triggers.values()):
             raw.execute(statement)
 
 

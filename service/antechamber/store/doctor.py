@@ -20,6 +20,7 @@ class DoctorQueries:
 
     def check(self) -> Iterator[str]:
         yield from self._sql.check_files()
+        yield from self._sql.check_schema()
         for row in self._sql.all("memories_without_approval"):
             yield f"memory {row['memory_id']} lacks the approvals of its text"
         for row in self._sql.all("memories_out_of_step"):

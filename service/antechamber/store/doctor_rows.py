@@ -7,7 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
+from antechamber.core.admission.disposition import MOST_REASONS
 from antechamber.core.log.leaf import account_members, token_members, webhook_members
+from antechamber.core.review.decision import ERASED
+from antechamber.core.review.queue_order import spaced
+from antechamber.core.review.similarity import plain
 from antechamber.store.statements import Statements
 
 SqlRow = dict[str, Any]
@@ -23,6 +27,7 @@ _CROSSED: Final = (
     "crossed_memories",
     "crossed_search",
     "crossed_changes",
+    "crossed_folds",
     "crossed_upkeep",
     "crossed_blind_items",
 )
@@ -51,6 +56,8 @@ class RowCheck:
             if policy is not None and row["self_edit"] and not _lets_edit_alone(policy, row["submission_scope"]):
                 yield f"review record {row['review_record_id']} lets its editor approve alone, against its policy"
         yield from self._check_derivations()
+        yield from self._check_folds()
+        yield from self._check_findings()
         yield from self._check_tokens()
         yield from self._check_users()
         yield from self._check_webhooks()
@@ -72,6 +79,23 @@ class RowCheck:
             if _claimed(rows[0]["derived_from"]) != kept:
                 what = rows[0]["proposal_id"] or f"number {rows[0]['id']}"
                 yield f"proposal {what} is found as derived from other memories than it claims"
+
+    def _check_folds(self) -> Iterator[str]:
+        """Compare rows of the queue that are shown with the proposals in them, one of which made the row.
+
+        Rank, turn and marks follow from the rules of the time of sorting, and are not compared.
+        """
+        for number, group in groupby(self._sql.each("shown_folds"), itemgetter("id")):
+            rows = list(group)
+            # An erased text is replaced by that of another proposal that waited then.
+            erased = any(row["payload"] == ERASED for row in rows)
+            if not any(_made(row, erased=erased) for row in rows):
+                yield f"row {number} of the queue has another producer, owner, kind, text or tags than its proposals"
+
+    def _check_findings(self) -> Iterator[str]:
+        for row in self._sql.each("refused_findings"):
+            if _named(row["findings"]) != _answered(row["answer"]):
+                yield f"refused event {row['quarantine_id']} has other findings than its answer"
 
     def _check_tokens(self) -> Iterator[str]:
         for row in self._sql.all("granted_tokens"):
@@ -133,6 +157,32 @@ def _claimed(derived_from: str | None) -> set[str] | None:
         return set() if derived_from is None else msgspec.json.decode(derived_from, type=set[str])
     except msgspec.MsgspecError:
         return None
+
+
+def _made(row: SqlRow, *, erased: bool) -> bool:
+    """Return whether a proposal made the row of the queue that it is in."""
+    if (row["maker"], row["maker_owner"]) != (row["producer"], row["owner"]):
+        return False
+    payload = _decoded(row["payload"])
+    shown = (payload.get("kind"), plain(str(payload.get("content"))), spaced(payload.get("tags", [])))
+    return erased or shown == (row["kind"], row["content"], row["tags"])
+
+
+def _named(findings: str) -> list[tuple[Any, Any]] | None:
+    """Return the places and rules of findings, as many as an answer names; None if they cannot be read."""
+    try:
+        return list(dict.fromkeys((one["pointer"], one["rule_id"]) for one in msgspec.json.decode(findings)))[
+            :MOST_REASONS
+        ]
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return None
+
+
+def _answered(answer: str) -> list[tuple[Any, Any]]:
+    """Return the places and rules that an answer names; the log check reports one that cannot be read."""
+    reasons = _decoded(answer).get("reasons", [])
+    private = [reason for reason in reasons if reason["code"] == "private-detected"]
+    return [(reason["pointer"], reason["message"].partition(": ")[0]) for reason in private]
 
 
 def _owner(policy: SqlRow, producer_identity: str) -> str:

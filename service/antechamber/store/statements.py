@@ -124,3 +124,6 @@ class Statements(Protocol):
 
     def check_files(self) -> Iterator[str]:
         """Yield what the engine itself finds broken in its files or schema."""
+
+    def check_schema(self) -> Iterator[str]:
+        """Yield the triggers, and what else guards or presents the rows, that are not those of this version."""

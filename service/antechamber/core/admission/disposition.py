@@ -13,7 +13,7 @@ from antechamber.core.policy import Verdict
 from antechamber.core.privacy import Finding
 from antechamber.core.rows.sealed_events import SealedText
 
-_MOST_REASONS: Final = 100
+MOST_REASONS: Final = 100
 """Maximum number of findings that an answer names."""
 
 
@@ -206,7 +206,7 @@ def _privacy_reasons(candidate: Candidate) -> list[Reason]:
     places = dict.fromkeys((finding.pointer, finding.rule_id) for finding in candidate.findings)
     reasons = [
         Reason(code="private-detected", message=f"{rule_id}: {titles.get(rule_id, rule_id)}", pointer=pointer)
-        for pointer, rule_id in islice(places, _MOST_REASONS)
+        for pointer, rule_id in islice(places, MOST_REASONS)
     ]
     if candidate.submission.visibility == "private":
         declared = Reason(code="private-declared", message="the event declares itself private", pointer="/visibility")

@@ -11,6 +11,7 @@ import msgspec
 from antechamber.core.log.rows import LeafWrite
 from antechamber.store.hashes import with_bytes, with_text
 from antechamber.store.postgres.connection import WatchedConnection
+from antechamber.store.postgres.schema_check import compare_triggers
 from antechamber.store.statements import fed, statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
@@ -207,3 +208,7 @@ class PostgresStatements:
         self._link.be_patient()
         for row in self.all("guards_switched_off"):
             yield f"{row['name']} on {row['relation']} is switched off"
+
+    def check_schema(self) -> Iterator[str]:
+        """Yield the triggers and rules that are not those of the migrations."""
+        yield from compare_triggers(self.all("guards_in_force"))

@@ -201,6 +201,30 @@ WHERE m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DI
     OR r.target IS DISTINCT FROM m.replaces
 ORDER BY m.id
 
+-- name: crossed_folds
+SELECT 'row ' || f.id || ' of the queue counts ' || f.pending || ' waiting proposals, and ' || coalesce(w.number, 0) || ' wait in it'
+    AS finding
+FROM folds AS f
+LEFT JOIN (
+    SELECT fold, count(*) AS number FROM proposals WHERE state = 'pending' AND fold IS NOT NULL GROUP BY fold
+) AS w ON w.fold = f.id
+WHERE f.pending <> coalesce(w.number, 0)
+UNION ALL
+SELECT 'proposal ' || p.proposal_id || ' is in a row of the queue of another scope'
+FROM proposals AS p
+JOIN folds AS f ON f.id = p.fold
+WHERE f.submission_scope <> p.submission_scope OR f.scope_id <> p.scope_id
+
+-- name: shown_folds
+SELECT f.id, f.producer, f.owner, f.kind, f.content, f.tags, p.producer AS maker, p.owner AS maker_owner, p.payload
+FROM folds AS f
+JOIN proposals AS p ON p.fold = f.id
+WHERE f.pending > 0
+ORDER BY f.id, p.id
+
+-- name: refused_findings
+SELECT quarantine_id, findings, answer FROM quarantine ORDER BY id
+
 -- name: crossed_upkeep
 SELECT 'memory ' || m.memory_id || ' comes up for review by another state or date than its records say' AS finding
 FROM memories AS m

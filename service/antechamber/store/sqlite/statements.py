@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from antechamber.core.log.rows import LeafWrite
 from antechamber.store.hashes import with_bytes, with_text
+from antechamber.store.sqlite.schema_check import compare_schema
 from antechamber.store.statements import fed, statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
@@ -206,3 +207,7 @@ class SqliteStatements:
             for row in self._connection.execute(pragma):
                 if tuple(row) != ("ok",):
                     yield f"{pragma.removeprefix('PRAGMA ')}: " + " ".join(map(str, row))
+
+    def check_schema(self) -> Iterator[str]:
+        """Yield the triggers, views and indexes that are not those of the migrations."""
+        yield from compare_schema(self._connection)

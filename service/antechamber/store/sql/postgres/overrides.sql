@@ -82,6 +82,17 @@ JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = 'antechamber' AND NOT k.convalidated
 
+-- name: guards_in_force
+-- Why: the catalog holds triggers and rules here; on SQLite each object has its text in sqlite_schema.
+SELECT c.relname AS relation, t.tgname AS name, pg_get_triggerdef(t.oid) AS definition, f.proname AS function, f.prosrc AS source
+FROM pg_catalog.pg_trigger AS t
+JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_proc AS f ON f.oid = t.tgfoid
+WHERE n.nspname = 'antechamber' AND NOT t.tgisinternal
+UNION ALL
+SELECT r.tablename, r.rulename, r.definition, NULL, NULL FROM pg_catalog.pg_rules AS r WHERE r.schemaname = 'antechamber'
+
 -- name: database_size
 -- Why: the server knows the size of its files; SQLite's files are in the data folder.
 SELECT pg_database_size(current_database()) AS bytes
