@@ -72,6 +72,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     """Waiting proposals, without calibration items and second looks."""
     due: int
     """Memories that come up for review; 1,001 means more than 1,000."""
+    declared_private: int
+    """Active memories whose event was declared private later, counted likewise."""
     oldest: OldestPending | None
     since: int
     """The start of the days that are counted."""
@@ -169,6 +171,7 @@ class Dashboard:
                 tx.reports.decisions_since(first, MAX_DECISIONS),
                 tx.upkeep.count_due(now, idle, _MAX_COUNTED),
             )
+            declared_private = tx.upkeep.count_declared_private(_MAX_COUNTED)
             totals, oldest = tx.reports.totals(), tx.reports.oldest_pending()
             oversight = oversight_figures(tx, person, kept)
         waits = sorted(decision.waited for decision in decisions if decision.decision != "undo")
@@ -178,6 +181,7 @@ class Dashboard:
             totals=totals,
             pending=count_waiting(totals),
             due=due,
+            declared_private=declared_private,
             oldest=oldest,
             since=first,
             now=now,

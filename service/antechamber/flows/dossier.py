@@ -128,6 +128,11 @@ class Dossier(Struct, frozen=True, kw_only=True):
     revealed: BlindItem | None
     """The blind item that this was; None for a producer's proposal, and before the decision."""
 
+    @property
+    def declared_private(self) -> list[str]:
+        """Ids of the refused events in which its producer declared it private, oldest first."""
+        return [conflict.quarantine_id for conflict in self.conflicts if conflict.declares_private]
+
 
 def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
     """Gather the dossier of a proposal."""

@@ -83,6 +83,13 @@ class UpkeepQueries:
     def count_derived_from_retracted(self, most: int) -> int:
         return int(self._sql.all("count_derived_from_retracted", number=most)[0]["number"])
 
+    def declared_private(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
+        rows = self._sql.all("memories_declared_private", **_scope(chosen), after=after, number=number)
+        return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
+
+    def count_declared_private(self, most: int) -> int:
+        return int(self._sql.all("count_declared_private", number=most)[0]["number"])
+
     def due(self, chosen: MemoryFilter, now: int, idle: int, after: DueCursor, number: int) -> list[DueMemory]:
         cursor = msgspec.structs.asdict(after)
         rows = self._sql.all("memories_due", **_scope(chosen), **cursor, now=now, idle=idle, number=number)

@@ -23,7 +23,7 @@ from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _DAY: Final = 86_400_000_000
 """Microseconds of a day."""
-_VIEWS: Final = ("due", "derived-from-retracted")
+_VIEWS: Final = ("due", "derived-from-retracted", "declared-private")
 _MAX_WORDS: Final = 32
 
 
@@ -31,14 +31,18 @@ _MAX_WORDS: Final = 32
 def show_memories(
     request: AccountRequest, desk_views: NamedDependency[DeskViews], upkeep_views: NamedDependency[UpkeepViews]
 ) -> Template:
-    """Show memories, newest first, or one of the views: what comes up for review, what is derived from retracted."""
+    """Show memories, newest first, or a view: what comes up for review, is derived from retracted, became private."""
     query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at", "view")}
     after, wanted, error = request.query_params.get("after"), MemoryFilter(), None
     try:
         wanted = _read_memory_filter(query)
     except ValueError as refused:
         error = str(refused)
-    listed = {"due": upkeep_views.due, "derived-from-retracted": upkeep_views.derived_from_retracted}
+    listed = {
+        "due": upkeep_views.due,
+        "derived-from-retracted": upkeep_views.derived_from_retracted,
+        "declared-private": upkeep_views.declared_private,
+    }
     items, following = listed.get(query["view"], desk_views.memories)(wanted, after)
     typed = {name: value for name, value in query.items() if value}
     context = {"items": items, "following": following, "given": typed, "error": error, "tabs": upkeep_views.tabs()}

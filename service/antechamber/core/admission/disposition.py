@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from antechamber.core.admission.submission import Submission, compared_bytes, fingerprint
@@ -194,11 +195,21 @@ def _decide_known_key(candidate: Candidate, known: Known, original: KnownSubmiss
     has_room = (
         known.conflicts_of_key < limits.conflicts_per_key and known.waiting_of_producer < limits.waiting_per_producer
     )
-    reason = Reason(code="key-reused", message="this key belongs to another event", pointer="/idempotency_key")
+    reason = Reason(code="key-reused", message=_difference(candidate, original), pointer="/idempotency_key")
     private = _privacy_reasons(candidate) if candidate.private else []
     return Judgement(
         outcome=outcome, reasons=[reason, *private], original=original, quarantine=has_room, withdraw=withdraw
     )
+
+
+def _difference(candidate: Candidate, original: KnownSubmission) -> str:
+    """Return what a retry differs in: the event, or only how it was declared."""
+    if original.keyed:
+        return "this key belongs to an event that was refused as private"
+    declared = msgspec.structs.replace(candidate.submission, visibility=original.visibility)
+    if fingerprint(compared_bytes(declared)) != original.fingerprint:
+        return "this key belongs to another event"
+    return "this key belongs to the same event with another visibility; that submission stays as it is"
 
 
 def _privacy_reasons(candidate: Candidate) -> list[Reason]:

@@ -52,6 +52,15 @@ class UpkeepRows(Protocol):
     def count_derived_from_retracted(self, most: int) -> int:
         """Count active memories that are derived from a retracted one, at most `most`."""
 
+    def declared_private(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
+        """Return active memories of a scope whose event was declared private later, newest first.
+
+        The conflict that declares it has to wait in the quarantine.
+        """
+
+    def count_declared_private(self, most: int) -> int:
+        """Count active memories whose event was declared private later, at most `most`."""
+
     def due(self, chosen: MemoryFilter, now: int, idle: int, after: DueCursor, number: int) -> list[DueMemory]:
         """Return active memories of a scope that come up for review, the earliest first.
 

@@ -98,6 +98,8 @@ class ConflictMark(Struct, frozen=True, kw_only=True):
     quarantine_id: str
     received_at: int
     keyed: bool
+    declares_private: bool
+    """Whether the producer declared the event private."""
 
 
 class ReviewRecordRow(Struct, frozen=True, kw_only=True):

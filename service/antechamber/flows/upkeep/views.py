@@ -41,6 +41,7 @@ class UpkeepTabs(Struct, frozen=True):
 
     due: int
     derived_from_retracted: int
+    declared_private: int
 
 
 def idle_time(policy: Policy) -> int:
@@ -63,6 +64,7 @@ class UpkeepViews:
             return UpkeepTabs(
                 due=tx.upkeep.count_due(self._clock(), idle, MOST_IN_TAB + 1),
                 derived_from_retracted=tx.upkeep.count_derived_from_retracted(MOST_IN_TAB + 1),
+                declared_private=tx.upkeep.count_declared_private(MOST_IN_TAB + 1),
             )
 
     def due(self, wanted: MemoryFilter, after: str | None) -> tuple[Sequence[DueMemory], str | None]:
@@ -80,6 +82,12 @@ class UpkeepViews:
         """Return one page of active memories that are derived from a retracted one, and the cursor of the next page."""
         with self._store.read() as tx:
             items = tx.upkeep.derived_from_retracted(wanted, after, PAGE + 1)
+        return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
+
+    def declared_private(self, wanted: MemoryFilter, after: str | None) -> tuple[Sequence[BrowsedMemory], str | None]:
+        """Return one page of active memories whose event was declared private later, and the next page's cursor."""
+        with self._store.read() as tx:
+            items = tx.upkeep.declared_private(wanted, after, PAGE + 1)
         return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
 
     def of_memory(self, memory_id: str) -> MemoryUse:

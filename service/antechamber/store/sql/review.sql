@@ -73,7 +73,7 @@ WHERE :person = '' OR (r.person = :person AND r.id > (SELECT max(n.id) FROM revi
 ORDER BY r.id DESC LIMIT :number
 
 -- name: conflicts_of_proposal
-SELECT q.quarantine_id, q.received_at, q.keyed
+SELECT q.quarantine_id, q.received_at, q.keyed, CASE WHEN q.visibility = 'private' THEN 1 ELSE 0 END AS declares_private
 FROM quarantine AS q
 WHERE q.kind = 'conflict' AND q.submission IN (
     SELECT p.id FROM proposals AS p WHERE p.id = :proposal

@@ -94,6 +94,33 @@ SELECT count(*) AS number FROM (
     LIMIT :number
 ) AS counted
 
+-- The active memories whose event was declared private under its key, by waiting conflicts.
+-- name: declared_private
+SELECT a.id
+FROM quarantine AS q
+JOIN submissions AS s ON s.id = q.submission
+JOIN memories AS a ON a.proposal = s.proposal
+WHERE q.state = 'waiting' AND q.kind = 'conflict' AND q.visibility = 'private' AND a.state = 'active'
+
+-- name: memories_declared_private
+SELECT m.* FROM browsed_memories AS m
+WHERE m.id IN (
+        -- include: declared_private
+    )
+    AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+    AND (:submission_scope = '' OR m.submission_scope = :submission_scope)
+    AND (:scope_id = '' OR m.scope_id = :scope_id)
+ORDER BY m.id DESC
+LIMIT :number
+
+-- name: count_declared_private
+SELECT count(*) AS number FROM (
+    SELECT 1 FROM memories AS m WHERE m.id IN (
+        -- include: declared_private
+    )
+    LIMIT :number
+) AS counted
+
 -- The memories that come up for review, each once, at the earlier of its two times: those whose date has passed, and those
 -- that were idle for too long. With `idle` 0 the second does not count.
 -- name: due_at
