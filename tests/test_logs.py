@@ -57,7 +57,9 @@ def test_a_line_has_time_level_message_and_fields() -> None:
     }
 
 
-@pytest.mark.parametrize("hostile", ["\r", "\x1b[2J", "\x00", "\x85", "\u2028", "\u2029", "\x7f"])
+@pytest.mark.parametrize(
+    "hostile", ["\r", "\x1b[2J", "\x00", "\x85", "\x9b2J", "\u2028", "\u2029", "\u202e", "\u2066", "\x7f"]
+)
 def test_no_text_can_change_how_a_terminal_shows_a_line(hostile: str) -> None:
     """Control characters and unusual line ends are written as escapes, in messages and fields."""
     human = line("human", f"before{hostile}after", name=f"x{hostile}y")

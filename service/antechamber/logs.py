@@ -22,7 +22,8 @@ REQUEST: Final[ContextVar[str]] = ContextVar("request", default="")
 _FIELDS: Final = "fields"
 """Name of the fields in a record of the logging module."""
 _BREAKS: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127) if code != ord("\n")} | {
-    code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)
+    code: f"\\u{code:04x}"
+    for code in (*range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 }
 """Characters that could change how a terminal shows a line."""
 

@@ -9,6 +9,7 @@ import msgspec
 
 from antechamber.cli.options import fail, json_option, own_token, service_option, show
 from antechamber.cli.sending import Line, explain, is_recorded, is_refused, send_lines
+from antechamber.cli.terminal import say
 from antechamber.core.admission.canonical import decode
 from antechamber.core.admission.receipt import refusal_detail
 from antechamber.core.contract import Disposition, Receipt
@@ -52,7 +53,7 @@ def submit(file: Any, fail_on: tuple[str, ...], url: str, *, as_json: bool) -> N
     else:
         first = {receipt.submission_id: line.number for line, receipt in reversed(answers) if not is_refused(receipt)}
         for line, receipt in answers:
-            click.echo(_sentence(line, receipt, first.get(receipt.submission_id)), err=is_refused(receipt))
+            say(_sentence(line, receipt, first.get(receipt.submission_id)), err=is_refused(receipt))
         _summarize(receipts)
     if not lines:
         click.echo("No line was sent: there is none.", err=True)
@@ -111,7 +112,7 @@ def _complete(raw: bytes) -> list[Line]:
                 invalid.append(f"line {number}: {explain(error.reasons)}")
     if invalid:
         for sentence in invalid[:_MAX_LISTED]:
-            click.echo(sentence, err=True)
+            say(sentence, err=True)
         rest = f" The other {len(invalid) - _MAX_LISTED} are not shown." if len(invalid) > _MAX_LISTED else ""
         total = len(invalid) + len(lines)
         fail(AntechamberError(f"Invalid events: {len(invalid)} of {counted(total, 'line')}. Nothing was sent.{rest}"))

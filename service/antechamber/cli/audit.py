@@ -12,6 +12,7 @@ import click
 from antechamber import app, durable_files
 from antechamber.cli.log_mirror import mirror
 from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.cli.terminal import escape, escape_json, say
 from antechamber.core.access.sessions import SHOWN, EndedAccess
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import AntechamberError
@@ -67,6 +68,7 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: P
             if what == "log":
                 chunks = opened.export.log(_TAKER)
             elif what == "package":
+                _refuse_terminal(file)
                 chunks = export_package(opened.export, opened.proofs, verifier().read_bytes(), _TAKER)
             elif what == "dispositions":
                 chunks = opened.export.dispositions(SubmissionFilter(**times), form, _TAKER)
@@ -74,7 +76,7 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: P
                 chunks = opened.export.notes(NoteFilter(**times), form, _TAKER)
             else:
                 chunks = opened.export.review_records(AuditFilter(**times), form, _TAKER)
-            count = _write(chunks, file, unit, watched=watched)
+            count = _write(_shown(chunks, form) if file.isatty() else chunks, file, unit, watched=watched)
     except AntechamberError as error:
         fail(error)
     if output != _STANDARD:
@@ -104,6 +106,18 @@ def _writing(output: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         message = f"{output} cannot be written: {durable_files.explain(error, output)}"
         raise AntechamberError(message) from None
+
+
+def _refuse_terminal(output: BinaryIO) -> None:
+    """End the program before a binary file gets to a terminal."""
+    if output.isatty():
+        fail(AntechamberError("a package is a ZIP archive, which no terminal can show: name a file with --output"))
+
+
+def _shown(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
+    """Escape an export for a terminal; a chunk ends with a line, so that no character is cut."""
+    for chunk in chunks:
+        yield (escape if form == "csv" else escape_json)(chunk.decode()).encode()
 
 
 def _moment(option: str, text: str | None) -> int | None:
@@ -214,7 +228,7 @@ def print_ended(ended: EndedAccess) -> None:
     for name, rows in list_ended(ended).items():
         click.echo(f"{name.replace('_', ' ')}: {len(rows)}")
         for row in rows:
-            click.echo("  " + "  ".join(row.values()))
+            say("  " + "  ".join(row.values()))
 
 
 def list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:

@@ -12,6 +12,7 @@ from antechamber.app import backups as app
 from antechamber.app.restoring import Newer, Restored, restore_backup
 from antechamber.cli.audit import list_ended, print_ended
 from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.cli.terminal import say
 from antechamber.core.backups.manifest import BackupError, Manifest
 from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
@@ -120,7 +121,7 @@ def verify(file: Path, passphrase_file: Path | None, database_url: str | None, *
         facts = {"whole": not verified.findings, "opened": verified.opened, "findings": verified.findings}
         show(facts | _facts(verified.manifest))
     elif verified.findings:
-        click.echo("\n".join(verified.findings))
+        say("\n".join(verified.findings))
     else:
         click.echo(f"The backup holds: {_describe(verified.manifest)}.")
         if not verified.opened:

@@ -17,6 +17,7 @@ import click
 import httpx
 
 from antechamber.cli.options import fail
+from antechamber.cli.terminal import say
 from antechamber.core.counted import counted
 from antechamber.core.outgoing import hash_event
 from antechamber.resources import folder
@@ -135,7 +136,7 @@ def watch(url: str, token: str) -> None:
         for content in reversed(recall(url, token)):
             if content not in seen:
                 seen.add(content)
-                click.echo(f"\nAn agent now remembers:\n  {content.replace(chr(10), chr(10) + '  ')}")
+                say(f"\nAn agent now remembers:\n  {content.replace(chr(10), chr(10) + '  ')}")
         time.sleep(1)
 
 

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from antechamber.cli.options import fail, json_option, ledger_option, own_token, service_option, show
+from antechamber.cli.terminal import say_json
 from antechamber.client.delivery import Recovery
 from antechamber.client.ledger import Ledger
 from antechamber.client.operation import Operation
@@ -150,7 +151,8 @@ def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
         click.echo(f"  {when} UTC  {step['state']:<12}  {_short(step['reason'], 1000)}")
     for name, value in (("body", body), *((name, _entry_members(entry)[name]) for name in ("receipt", "result"))):
         if value is not None:
-            click.echo(f"{name}:\n{msgspec.json.format(msgspec.json.encode(value), indent=2).decode()}")
+            click.echo(f"{name}:")
+            say_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
     if entry.body is None:
         click.echo("The service found its text private, so no copy is kept here.")
 

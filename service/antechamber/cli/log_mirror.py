@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 import click
 
 from antechamber.cli.options import fail
+from antechamber.cli.terminal import say
 from antechamber.client.log_mirror import LogMirror, Mirrored, NotCosignedError, opened_mirror
 from antechamber.client.log_reader import LogReader, LogReadError
 from antechamber.core.counted import counted
@@ -95,7 +96,7 @@ def _follow(copy: LogMirror, folder: Path, interval: float) -> NoReturn:
             if isinstance(error, LogReadError) and not error.temporary:
                 raise
             pause = min(pause * 2, max(_LONGEST_PAUSE, interval))
-            click.echo(f"Error: {error}. It is tried again in {pause:.0f} s.", err=True)
+            say(f"Error: {error}. It is tried again in {pause:.0f} s.", err=True)
         else:
             if not shown or mirrored.checkpoint.size > mirrored.before:
                 _show(mirrored, folder)
@@ -106,7 +107,7 @@ def _follow(copy: LogMirror, folder: Path, interval: float) -> NoReturn:
 def _show(mirrored: Mirrored, folder: Path) -> None:
     size = mirrored.checkpoint.size
     leaves = counted(size, "leaf", "leaves")
-    click.echo(f"{folder}: {leaves} of {mirrored.checkpoint.origin}, {size - mirrored.before:,} of them new.")
+    say(f"{folder}: {leaves} of {mirrored.checkpoint.origin}, {size - mirrored.before:,} of them new.")
     sys.stdout.flush()
 
 

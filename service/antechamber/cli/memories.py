@@ -12,6 +12,7 @@ import click
 
 from antechamber.cli.memory_import import import_file, read_scope
 from antechamber.cli.options import fail, own_token, service_option
+from antechamber.cli.terminal import escape, escape_json, say
 from antechamber.client.memory_files import (
     EXPORT_FORMATS,
     ExportedFile,
@@ -91,12 +92,12 @@ def export_memories(scopes: list[str], form: ExportFormat, file: str | None, url
         if check:
             sys.exit(_compare(files, found))
         if file is None:
-            sys.stdout.buffer.write(ExportedFile(Path(), form, scopes).content(b"", found))
+            _print(ExportedFile(Path(), form, scopes).content(b"", found), form)
         for one in files:
             _write(one, found)
     except AntechamberError as error:
         if check:
-            click.echo(f"Error: {with_address(error, url)}", err=True)
+            say(f"Error: {with_address(error, url)}", err=True)
             sys.exit(_TROUBLE)
         fail(with_address(error, url))
 
@@ -149,10 +150,18 @@ def _compare(files: Sequence[ExportedFile], found: Sequence[MemoryItem]) -> int:
     status = 0
     for file in files:
         if (difference := file.difference(found)) is not None:
-            click.echo(difference, nl=False)
+            say(difference, nl=False)
             click.echo(f"{file.path} is not current; without --check it is written.", err=True)
             status = 1
     return status
+
+
+def _print(content: bytes, form: ExportFormat) -> None:
+    """Write an export to standard output: its exact bytes, or on a terminal an escaped text."""
+    if sys.stdout.isatty():
+        escaped = escape if form in {"agents-md", "claude-md"} else escape_json
+        content = escaped(content.decode()).encode()
+    sys.stdout.buffer.write(content)
 
 
 def _write(file: ExportedFile, found: Sequence[MemoryItem]) -> None:
@@ -186,7 +195,7 @@ async def _follow(mirror: AsyncMirror, files: Sequence[ExportedFile]) -> None:
         for file in files:
             problem = await asyncio.to_thread(_try_to_write, file, found)
             if problem != problems.get(file.path, "") and problem:
-                click.echo(f"Error: {problem}. It is tried again.", err=True)
+                say(f"Error: {problem}. It is tried again.", err=True)
             problems[file.path] = problem
         await mirror.wait()
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from antechamber.cli.options import fail, json_option, own_token, service_option, show
 from antechamber.cli.sending import Line, explain, is_refused, send_lines
+from antechamber.cli.terminal import say
 from antechamber.client.memory_files import IMPORT_FORMATS, ImportFormat, read_items, read_limited, uri_of
 from antechamber.client.memory_reading import ScopeMemories, with_address
 from antechamber.client.submitter import Submitter
@@ -208,7 +209,7 @@ def _print(one: ImportedItem) -> None:
     item, is_refused_item = one.planned.item, one.result == "refused"
     text = f"line {item.line}: {one.detail}" if is_refused_item else one.planned.title()
     instead = f" (instead of memory {one.planned.supersedes})" if one.planned.supersedes else ""
-    click.echo(f"{one.result:<10} {text}{instead}", err=is_refused_item)
+    say(f"{one.result:<10} {text}{instead}", err=is_refused_item)
 
 
 def _description(one: ImportedItem) -> dict[str, Any]:

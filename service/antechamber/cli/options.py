@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar, cast
@@ -9,6 +10,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 import click
 import msgspec
 
+from antechamber.cli.terminal import escape, say_json
 from antechamber.core.errors import AntechamberError
 from antechamber.settings import Location
 
@@ -92,7 +94,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 def fail(error: Exception) -> NoReturn:
     """End the program with a text that states what to do."""
-    raise click.ClickException(str(error))
+    raise click.ClickException(escape(str(error)) if sys.stderr.isatty() else str(error))
 
 
 def own_token() -> str:
@@ -105,4 +107,4 @@ def own_token() -> str:
 
 def show(value: Any) -> None:
     """Print a value as JSON."""
-    click.echo(msgspec.json.encode(value).decode())
+    say_json(msgspec.json.encode(value).decode())

@@ -12,6 +12,7 @@ import msgspec
 from antechamber import app
 from antechamber.app.data_folder import policies_in_use
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
+from antechamber.cli.terminal import say
 from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
 from antechamber.core.access.lifetimes import parse_lifetime
 from antechamber.core.access.sessions import AccessError
@@ -93,7 +94,7 @@ def list_tokens(location: Location, *, as_json: bool) -> None:
     for row in rows:
         state = f"revoked {format_time(row.revoked_at)[:10]}" if row.revoked_at else _expiry(row.expires_at)
         used = format_time(row.last_used_at)[:16] if row.last_used_at else "never"
-        click.echo(f"{row.token_id}  {row.role:<8}  {row.name}  {' '.join(row.read)}  {state}  last used {used}")
+        say(f"{row.token_id}  {row.role:<8}  {row.name}  {' '.join(row.read)}  {state}  last used {used}")
     if not rows:
         click.echo("No tokens yet. Make one with: antechamber token issue NAME", err=True)
 
@@ -214,7 +215,7 @@ def list_users(location: Location, *, as_json: bool) -> None:
         return
     for row in rows:
         state = "disabled" if row.disabled_at else "active"
-        click.echo(f"{row.name}  {row.role:<8}  person {row.person}  {state}")
+        say(f"{row.name}  {row.role:<8}  person {row.person}  {state}")
     if not rows:
         click.echo("No accounts yet. Add one with: antechamber user add NAME --role curator", err=True)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
+from antechamber.cli.terminal import say
 from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.privacy import KINDS
@@ -50,7 +51,7 @@ def check_policy(policies: Path | None, *, rules: bool, as_json: bool) -> None:
         off = [rule.rule_id for rule in own if rule.rule_id in checked.privacy.off]
         click.echo(f"{kind}: {counted(len(own), 'rule')}" + (f"; off: {', '.join(off)}" if off else ""))
         for rule in own if rules else ():
-            click.echo(f"  {rule.rule_id}: {'off' if rule.rule_id in off else rule.action}: {rule.title}")
+            say(f"  {rule.rule_id}: {'off' if rule.rule_id in off else rule.action}: {rule.title}")
     if not rules:
         click.echo("--rules lists them.")
 
@@ -88,12 +89,12 @@ def diff_policies(new: Path, location: Location, policies: Path | None, *, last:
         report = app.rehearse(location, policies, new, last, _progress())
     except AntechamberError as error:
         # 1 is the status of a change, so that an error needs another one.
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {error}", err=True)
         sys.exit(2)
     if as_json:
         show({"changes": bool(report.groups)} | msgspec.structs.asdict(report))
     else:
-        click.echo("\n".join(_describe(report)))
+        say("\n".join(_describe(report)))
     sys.exit(int(bool(report.groups)))
 
 

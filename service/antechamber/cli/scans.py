@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from antechamber.cli.options import json_option, policies_option
+from antechamber.cli.terminal import say, say_json
 from antechamber.core.errors import PolicyError
 from antechamber.flows.scan import UNREADABLE, FileScanner, Hit
 from antechamber.policy_files import read_policy
@@ -39,10 +40,11 @@ def scan(files: tuple[str, ...], policies: Path | None, *, ndjson: bool, as_json
         name = click.format_filename(file)
         for hit in _scan_file(scanner, file, ndjson=ndjson):
             refused |= hit.finding.is_private
-            click.echo(_encode(hit, name, ndjson=ndjson) if as_json else _describe(hit, name))
-            if as_json and hit.kind == UNREADABLE:
-                # The line of JSON has no place for the number and the reason.
-                click.echo(_describe(hit, name), err=True)
+            if as_json:
+                say_json(_encode(hit, name, ndjson=ndjson))
+            if not as_json or hit.kind == UNREADABLE:
+                # A line of JSON has no place for the number and the reason of an unreadable one.
+                say(_describe(hit, name), err=as_json)
     sys.exit(int(refused))
 
 
@@ -51,7 +53,7 @@ def _scan_file(scanner: FileScanner, file: str, *, ndjson: bool) -> Iterator[Hit
         yield from scanner.scan_lines(stream) if ndjson else scanner.scan_text(stream)
 
 
-def _encode(hit: Hit, name: str, *, ndjson: bool) -> bytes:
+def _encode(hit: Hit, name: str, *, ndjson: bool) -> str:
     """Return a finding as one line of JSON; the id of a text is the name of its file."""
     found = hit.finding
     line: dict[str, Any] = {
@@ -64,7 +66,7 @@ def _encode(hit: Hit, name: str, *, ndjson: bool) -> bytes:
         "end": found.end,
         "decoded": found.decoded,
     }
-    return msgspec.json.encode(line)
+    return msgspec.json.encode(line).decode()
 
 
 def _describe(hit: Hit, name: str) -> str:

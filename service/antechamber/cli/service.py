@@ -13,6 +13,7 @@ import click
 from antechamber import app
 from antechamber.app.data_folder import policies_in_use
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
+from antechamber.cli.terminal import say
 from antechamber.core.errors import AntechamberError
 from antechamber.logs import LogFormat, configure, format_moment
 from antechamber.resources import how_to_install
@@ -248,8 +249,6 @@ def doctor(location: Location, pinned: Path | None, *, as_json: bool) -> None:
     if as_json:
         show({"healthy": not findings, "findings": findings})
     else:
-        click.echo(
-            "\n".join(findings) if findings else "Healthy: the file, all hashes, all approvals and the log hold."
-        )
+        say("\n".join(findings) if findings else "Healthy: the file, all hashes, all approvals and the log hold.")
     if findings:
         sys.exit(1)

@@ -9,6 +9,7 @@ import msgspec
 
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.cli.terminal import say
 from antechamber.core.errors import AntechamberError
 from antechamber.core.times import format_time
 from antechamber.core.webhooks.events import EVENT_TYPES
@@ -61,7 +62,7 @@ def list_webhooks(location: Location, *, as_json: bool) -> None:
         show([_members(row) for row in rows])
         return
     for row in rows:
-        click.echo(_line(row))
+        say(_line(row))
     if not rows:
         click.echo("No webhooks yet. Add one with: antechamber webhook add URL --event proposal.waiting", err=True)
 
