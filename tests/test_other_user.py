@@ -17,8 +17,11 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files
 AS_USER = f"""
 import os
 from antechamber.cli import audit, backups, main, people, service
+from antechamber.policy_files import read_policy
+from antechamber.resources import folder
 if os.geteuid() == 0:
-    # All is imported: the user may not be able to read this interpreter's files.
+    # All is imported, also what a policy needs: the user may not be able to read this interpreter's files.
+    read_policy(folder("policies"))
     os.setgroups([])
     os.setgid({USER})
     os.setuid({USER})

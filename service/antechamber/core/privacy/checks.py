@@ -6,7 +6,7 @@ from typing import Final
 from antechamber.core.access.secret_format import has_checksum
 
 _RESERVED: Final = (
-    ".example.com", ".example.net", ".example.org", ".example", ".invalid", ".localhost", ".test", ".local",
+    ".example.com", ".example.net", ".example.org", ".example", ".invalid", ".localhost", ".test",
 )  # fmt: skip
 _PLACEHOLDERS: Final = frozenset({"password", "pass", "passwd", "pwd", "secret", "token", "xxx", "changeme", "pw", "p"})
 

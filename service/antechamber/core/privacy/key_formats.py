@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import Final
 
 from antechamber.core.privacy.checks import real_password
-from antechamber.core.privacy.passwords import is_noise, is_numbered, is_wordy
+from antechamber.core.privacy.passwords import is_noise, is_wordy
+from antechamber.core.privacy.phrases import is_numbered
 
 _QUANTUM: Final = 4
 _HEAD: Final = 64

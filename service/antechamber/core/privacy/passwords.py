@@ -9,14 +9,14 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
+from antechamber.core.privacy.phrases import is_grouped, is_long_phrase, is_numbered, is_phrase, is_spaced
 from antechamber.core.privacy.values import changes_often, entropy_of, longest_run_of
-from antechamber.core.privacy.words import NO_PHRASE, PLACEHOLDER, PLAIN, TECHNICAL
+from antechamber.core.privacy.words import PLACEHOLDER, PLAIN, TECHNICAL
 
 _SHORTEST: Final = 6
 _SHORTEST_QUOTED: Final = 5
 _SHORTEST_SECRET: Final = 8
 _LONGEST: Final = 1_024
-_PHRASE_WORDS: Final = 4
 _LEAST_BITS: Final = 2.7
 _RANDOM_BITS: Final = 3.2
 _RANDOM_LENGTH: Final = 20
@@ -55,7 +55,7 @@ _OBJECT: Final = re.compile("[a-z]+(?:-[a-z]+)+-[0-9a-f]{4,6}$")
 """The name of an object of Kubernetes that ends with a part of a hash."""
 _CAMEL: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?$|(?:[A-Z][a-z]+){2,}[0-9]?$")
 _PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|[\w.-]+)?(?:[/\\][\w.*@#?=-]+)+[/\\]?$")
-_MEMBER: Final = re.compile(r"[\w.?,;-]*\w=[\"'\w]")
+_MEMBER: Final = re.compile(r"[\w.?,;-]*\w=[\"'\w]|\?[\w.,;&-]*\w=")
 """A name with a value, such as `type=\"password\"`: not what the sentence names."""
 _SNAKE: Final = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]{0,2}$")
 _FILE: Final = re.compile(
@@ -88,7 +88,6 @@ _HASH: Final = re.compile(
 )
 """Prefixes of hashes and of identifiers that are no secrets."""
 _JOINT: Final = re.compile(r"[-_./:,|\\ ~'\u2019]+")
-_PHRASE_JOINT: Final = re.compile("[-_ .]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
@@ -100,10 +99,6 @@ _LONGEST_CONSONANTS: Final = 5
 _SHORTEST_HUMP: Final = 2.4
 _GIBBERISH_LENGTH: Final = 12
 _CLASSES: Final = 3
-_LEAST_JOINTS: Final = 2
-_LEAST_WORDS: Final = 2
-_LEAST_SPACED: Final = 3
-_MOST_SPACED: Final = 5
 
 
 def is_noise(value: str) -> bool:
@@ -148,68 +143,6 @@ def _is_gibberish(letters: str, shortest: int = _GIBBERISH_LENGTH) -> bool:
     return len(letters) / len(humps) < _SHORTEST_HUMP or longest > _LONGEST_CONSONANTS
 
 
-def is_phrase(value: str) -> bool:
-    """Return whether a value is a passphrase of plain words, and not a sentence or a name of code."""
-    words = _PHRASE_JOINT.split(value)
-    return len(words) >= _PHRASE_WORDS and all(map(str.islower, filter(str.isalpha, words))) and _are_words(words)
-
-
-def is_numbered(value: str) -> bool:
-    """Return whether a value is words and then a number, as in `mapleRiver_83` and `maple-river-lake-7`."""
-    *words, number = _PHRASE_JOINT.split(value.replace("+", "-"))
-    return bool(words) and number.isdecimal() and _are_words(words)
-
-
-def _are_words(words: list[str]) -> bool:
-    """Return whether all are plain words or numbers: none is a technical term or links the words of a sentence."""
-    return all(
-        word.isascii()
-        and (word.isdecimal() or (word.isalpha() and len(word) > _LEAST_DIGITS and word.lower() not in NO_PHRASE))
-        for word in words
-    )
-
-
-def _is_long_phrase(value: str) -> bool:
-    """Return whether a value is a passphrase that does not occur in prose: several words and a number."""
-    parts = len(_PHRASE_JOINT.split(value))
-    return (is_numbered(value) and (parts >= _PHRASE_WORDS or value != value.lower())) or (
-        _is_grouped(value) and (parts >= _PHRASE_WORDS or _are_unusual(_PHRASE_JOINT.split(value)))
-    )
-
-
-def _is_spaced(value: str) -> bool:
-    """Return whether a value is several words or groups with a digit and a capital or sign, and no sentence."""
-    groups = value.split(" ")
-    return (
-        _LEAST_SPACED <= len(groups) <= _MOST_SPACED
-        and any(map(str.isdecimal, value))
-        and any(map(str.isalpha, value))
-        and not value.replace(" ", "").islower()
-        and not any(group.lower() in NO_PHRASE or TECHNICAL.fullmatch(group) for group in groups if group.isalpha())
-        and not value.endswith((".", "!", "?", ":"))
-    )
-
-
-def _are_unusual(groups: list[str]) -> bool:
-    """Return whether several groups are words, none of them technical, as in `Kestrel-94-moss`."""
-    words = [group for group in groups if group.isalpha()]
-    return len(words) >= _LEAST_WORDS and all(
-        len(word) > _LEAST_DIGITS and word.lower() not in NO_PHRASE and not TECHNICAL.fullmatch(word) for word in words
-    )
-
-
-def _is_grouped(value: str) -> bool:
-    """Return whether a value is several groups with letters of both cases and digits, all joined by the same sign."""
-    joint = next((sign for sign in "-_." if sign in value), "-")
-    return (
-        value.count(joint) >= _LEAST_JOINTS
-        and value.replace(joint, "").isalnum()
-        and any(map(str.isupper, value))
-        and any(map(str.islower, value))
-        and any(map(str.isdecimal, value))
-    )
-
-
 def _is_mixed(value: str) -> bool:
     """Return whether a value mixes letters with digits or signs as a password does."""
     return any(map(str.isalpha, value)) and not all(map(str.isalpha, value)) and not is_wordy(value)
@@ -221,7 +154,7 @@ def _is_chosen(value: str) -> bool:
         _is_mixed(value)
         or is_phrase(value)
         or is_numbered(value)
-        or _is_grouped(value)
+        or is_grouped(value)
         or (value.endswith("!") and value[:-1].isalpha() and not _is_plain(value[:-1]))
     )
 
@@ -230,7 +163,7 @@ def is_spoken_password(value: str) -> bool:
     """Return whether a word of a sentence is a password; a word of a dictionary is none."""
     return (
         len(value) >= _SHORTEST
-        and (_is_mixed(value) or _is_long_phrase(value))
+        and (_is_mixed(value) or is_long_phrase(value))
         and not is_noise(value)
         and not _PATH.match(value)
         and not is_member(value)
@@ -293,10 +226,10 @@ def is_quoted_password(value: str) -> bool:
     if is_noise(value):
         return False
     if " " in value:
-        return is_phrase(value) or _is_spaced(value)
+        return is_phrase(value) or is_spaced(value)
     if value.isdecimal():
         return len(set(value)) > 1
-    return _is_chosen(value) or (value.isalpha() and not _is_plain(value))
+    return _is_chosen(value) or (value.isalpha() and not value.isupper() and not _is_plain(value))
 
 
 def _is_plain(word: str) -> bool:
@@ -364,7 +297,7 @@ def is_command_password(value: str) -> bool:
     return (
         len(value) >= _SHORTEST_QUOTED
         and not value.startswith("-")
-        and (_is_mixed(value) or _is_long_phrase(value))
+        and (_is_mixed(value) or is_long_phrase(value))
         and not is_noise(value)
     )
 

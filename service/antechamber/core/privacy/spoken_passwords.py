@@ -51,7 +51,7 @@ _KEY_WORDS: Final = (
 _CUE: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
     "|(密码|密碼|口令|登录|パスワード|パスフレーズ|合言葉|暗証(?:番号|コード)?|ログイン|비밀번호|[Пп]арол(?:ь|я|ем|и))"
-    "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号) ?(?:キー|鍵))"
+    "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵))"
 )
 _HINT: Final = re.compile("[0-9\"'`“‘”„«「『《@#$%&*+=~^]|!\\S")
 """A window without any of these characters has no value."""
@@ -69,7 +69,7 @@ _FILLERS: Final = (
 _LINKS: Final = (
     "is|was|are|be|to|with|equals|reads|says|use|try|enter|type|and|s|lautet|lauten|ist|war|heißt|heisst|auf|mit|und|"
     "a|à|changé en|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
-    "cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é|è"
+    "vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é|è"
 )
 _SIGNS: Final = (
     "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)[:=：＝]{1,2}>?|"
@@ -120,7 +120,7 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         effort.spend(_CUED)
         group = next(index for index in range(1, _CUES + 1) if cue.start(index) >= 0)
         start, end = cue.span(group)
-        if _OTHER_NOUN.match(text, end) is not None:
+        if _OTHER_NOUN.match(text, end) is not None or _is_called(text, start, end):
             continue
         judge.is_password = group in _PASSWORD_GROUPS
         span = _find_after(text, end, judge) or _find_before(text, start, judge)
@@ -150,6 +150,11 @@ class _Judge:
             known = self._known[case] = _judge(value, group, is_password=self.is_password, linked=linked)
         length, found = known
         return (start, start + length) if found else None
+
+
+def _is_called(text: str, start: int, end: int) -> bool:
+    """Return whether a cue is the end of a function's name, whose arguments other rules judge."""
+    return text[start - 1 : start] in {"_", "."} and text[end : end + 1] == "("
 
 
 def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:

@@ -1,0 +1,83 @@
+"""Passphrases: values that consist of words, numbers and groups of both, joined by hyphens, points or blanks."""
+
+import re
+from typing import Final
+
+from antechamber.core.privacy.words import NO_PHRASE, TECHNICAL
+
+_PHRASE_WORDS: Final = 4
+_PHRASE_JOINT: Final = re.compile("[-_ .]")
+_LEAST_JOINTS: Final = 2
+_LEAST_WORDS: Final = 2
+_LEAST_SPACED: Final = 3
+_MOST_SPACED: Final = 5
+_SHORTEST_WORD: Final = 3
+_LONG_NUMBER: Final = 4
+
+
+def is_phrase(value: str) -> bool:
+    """Return whether a value is a passphrase of plain words, and not a sentence or a name of code."""
+    words = _PHRASE_JOINT.split(value)
+    return len(words) >= _PHRASE_WORDS and all(map(str.islower, filter(str.isalpha, words))) and _are_words(words)
+
+
+def is_numbered(value: str) -> bool:
+    """Return whether a value is words and then a number, as in `mapleRiver_83` and `maple-river-lake-7`."""
+    *words, number = _PHRASE_JOINT.split(value.replace("+", "-"))
+    return bool(words) and number.isdecimal() and _are_words(words)
+
+
+def _are_words(words: list[str]) -> bool:
+    """Return whether all are plain words or numbers: none is a technical term or links the words of a sentence."""
+    return all(
+        word.isascii()
+        and (word.isdecimal() or (word.isalpha() and len(word) >= _SHORTEST_WORD and word.lower() not in NO_PHRASE))
+        for word in words
+    )
+
+
+def is_long_phrase(value: str) -> bool:
+    """Return whether a value is a passphrase that does not occur in prose: several words and a number."""
+    parts = len(_PHRASE_JOINT.split(value))
+    return (
+        (is_numbered(value) or _is_phrase_with_number(value)) and (parts >= _PHRASE_WORDS or value != value.lower())
+    ) or (is_grouped(value) and (parts >= _PHRASE_WORDS or _are_unusual(_PHRASE_JOINT.split(value))))
+
+
+def _is_phrase_with_number(value: str) -> bool:
+    """Return whether a value is words with a long number among them, as in `willow-cobalt-5946-juniper`."""
+    return is_phrase(value) and any(len(part) >= _LONG_NUMBER for part in value.split("-") if part.isdecimal())
+
+
+def is_spaced(value: str) -> bool:
+    """Return whether a value is several words or groups with a digit and a capital or sign, and no sentence."""
+    groups = value.split(" ")
+    return (
+        _LEAST_SPACED <= len(groups) <= _MOST_SPACED
+        and any(map(str.isdecimal, value))
+        and any(map(str.isalpha, value))
+        and not value.replace(" ", "").islower()
+        and not any(group.lower() in NO_PHRASE or TECHNICAL.fullmatch(group) for group in groups if group.isalpha())
+        and not value.endswith((".", "!", "?", ":"))
+    )
+
+
+def _are_unusual(groups: list[str]) -> bool:
+    """Return whether several groups are words, none of them technical, as in `Kestrel-94-moss`."""
+    words = [group for group in groups if group.isalpha()]
+    return len(words) >= _LEAST_WORDS and all(
+        len(word) >= _SHORTEST_WORD and word.lower() not in NO_PHRASE and not TECHNICAL.fullmatch(word)
+        for word in words
+    )
+
+
+def is_grouped(value: str) -> bool:
+    """Return whether a value is several groups with letters of both cases and digits, all joined by the same sign."""
+    joint = next((sign for sign in "-_." if sign in value), "-")
+    return (
+        value.count(joint) >= _LEAST_JOINTS
+        and value.replace(joint, "").isalnum()
+        and any(map(str.isupper, value))
+        and any(map(str.islower, value))
+        and any(map(str.isdecimal, value))
+    )
