@@ -1,15 +1,18 @@
 """A data folder of a service user: what root does beside the service, and files that the user may not read."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from antechamber import durable_files
+from antechamber.resources import folder
 from support import HANG_SECONDS
 
 USER = 65534
@@ -27,6 +30,18 @@ if os.geteuid() == 0:
     os.setuid({USER})
 main()
 """
+
+
+@cache
+def _package() -> tempfile.TemporaryDirectory[str]:
+    """A copy of the package that each user may read; the checkout may be in a folder of this user alone."""
+    parent = tempfile.TemporaryDirectory()
+    copy = Path(parent.name) / "antechamber"
+    shutil.copytree(Path(durable_files.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(folder("policies"), copy / "policies")
+    for path in (copy.parent, *copy.parent.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return parent
 
 
 @pytest.fixture
@@ -61,6 +76,7 @@ def _run(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
         timeout=HANG_SECONDS,
         check=False,
         cwd=data.parent,
+        env=os.environ | {"PYTHONPATH": _package().name},
     )
 
 
