@@ -1,18 +1,25 @@
 // Live updates: one event stream per visible tab keeps the counters of the navigation current and shows a notice when
-// the page is outdated. The page itself changes only when the person reloads it. The title of the queue has the number
-// of waiting proposals, for which a hidden tab looks once a minute.
+// the page is outdated. The page itself changes only when the person asks for it. A closed notice waits for the next
+// change. The title of the queue has the number of waiting proposals, for which a hidden tab looks once a minute.
 (() => {
   'use strict';
   const shown = document.body.dataset;
   const news = document.getElementById('news');
   if (!shown.live || !news) return;
+  const known = { ...shown };
+  let latest = {};
   let stream = null;
 
-  const tell = (text) => {
-    if (!news.hidden) return;
-    news.querySelector('[role=status]').textContent = text;
+  const say = (text) => {
+    const line = news.querySelector('[role=status]');
+    if (line.textContent !== text) line.textContent = text;
     news.hidden = false;
   };
+  news.querySelector('.close').addEventListener('click', () => {
+    news.hidden = true;
+    Object.assign(known, latest);
+  });
+  const differs = (name) => name in shown && latest[name] !== undefined && String(latest[name]) !== String(known[name]);
 
   const label = (number) => (number > 1000 ? '1,000+' : String(number));
 
@@ -24,9 +31,11 @@
     if (shown.pending) {
       document.title = document.title.replace(/^(\([\d,+]+\) )?/, now.pending ? `(${label(now.pending)}) ` : '');
     }
-    if (now.proposal && now.proposal !== shown.proposal) tell('This proposal was decided or changed meanwhile.');
-    else if (shown.answers && now.answers > Number(shown.answers)) tell('The producer wrote an answer meanwhile.');
-    else if (shown.pending && String(now.pending) !== shown.pending) tell('The queue changed meanwhile.');
+    latest = { pending: now.pending, proposal: now.proposal ?? undefined, ...now.activity };
+    if (differs('proposal') || differs('decisions')) say('This proposal was decided or changed meanwhile.');
+    else if (differs('answers')) say('The producer wrote an answer meanwhile.');
+    else if (differs('notes')) say('A note or an assignment was added meanwhile.');
+    else if (differs('pending')) say('The queue changed meanwhile.');
   };
 
   const look = () => {

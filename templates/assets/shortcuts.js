@@ -70,7 +70,8 @@
     const found = Object.keys(keys).filter((action) => keys[action] === key);
     return found.find(named) || found.find((action) => action !== 'keep');
   };
-  // While a text has unsaved changes, keys decide nothing else until it is saved or restored.
+  // While a text has unsaved changes, keys decide nothing else until it is saved or restored; what changed meanwhile is
+  // shown together with them.
   const unsaved = (field) => 'unsaved' in field.dataset || field.value !== field.defaultValue;
   const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some(unsaved);
   const FIELDS = 'input:not([type=checkbox], [type=radio]), textarea, select';
@@ -184,7 +185,7 @@
       return press(choice);
     }
     const action = actionOf(event.key);
-    if (!action || (changed() && action !== 'edit')) return undefined;
+    if (!action || (changed() && action !== 'edit' && action !== 'refresh')) return undefined;
     event.preventDefault();
     if (waiting) choose(null);
     act(action);

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from antechamber.core.review.decision import APPROVING, DECISIONS, Decision, InvalidDecisionError
-from antechamber.core.review.form_checks import LONG_CHARACTERS, LONG_LINES, check_reading, is_long
+from antechamber.core.review.form_checks import (
+    LONG_CHARACTERS,
+    LONG_LINES,
+    TypedText,
+    check_nothing_lost,
+    check_reading,
+    is_changed,
+    is_long,
+)
 
 SHORT: dict[str, Any] = {"content": "Short.", "kind": "fact"}
 LONG: dict[str, Any] = {"content": "long " * LONG_CHARACTERS, "kind": "fact"}
@@ -52,3 +60,27 @@ def test_a_typed_change_is_not_lost(kind: str) -> None:
     else:
         with pytest.raises(InvalidDecisionError, match="without saving it"):
             check_reading(SHORT, decision(kind, content="Changed."))
+
+
+@pytest.mark.parametrize(
+    ("typed", "changed"),
+    [
+        (TypedText(), False),
+        (TypedText(content="Short."), False),
+        (TypedText(content="Cafe\u0301."), True),
+        (TypedText(content="Short.", shown_hash="unknown"), False),
+        (TypedText(content="Shorter.", shown_hash="unknown"), True),
+    ],
+)
+def test_a_field_has_a_change_if_its_text_is_not_the_stored_one(typed: TypedText, changed: bool) -> None:  # noqa: FBT001 -- a table
+    """A form without an edit field has none, and an unknown hash compares with the present text."""
+    assert is_changed(typed, SHORT, []) is changed
+
+
+def test_a_proposal_is_not_left_with_typed_text() -> None:
+    """A change and a note are refused, each with what to do; blanks are no note."""
+    check_nothing_lost(TypedText(content="Short.", note=" \t"), SHORT, [])
+    with pytest.raises(InvalidDecisionError, match="without saving it"):
+        check_nothing_lost(TypedText(content="Changed.", note="Why."), SHORT, [])
+    with pytest.raises(InvalidDecisionError, match="Your note is not recorded"):
+        check_nothing_lost(TypedText(content="Short.", note="Why."), SHORT, [])

@@ -29,7 +29,7 @@ def test_another_tab_learns_of_a_decision(with_scripts: Journey) -> None:
     expect(watching.locator("[data-count=pending]")).to_have_text("1")
     assert places(watching) == before
     expect(bob.locator("#warnings")).to_be_visible()
-    bob.get_by_role("link", name="Show it").click()
+    bob.get_by_role("button", name="Show it").click()
     expect(bob.get_by_text("Decided proposal")).to_be_visible()
 
 
@@ -58,3 +58,30 @@ def test_a_hidden_tab_holds_no_stream(with_scripts: Journey) -> None:
     assert look(away=True) == [closed]
     assert look(away=False)[0] == closed
     assert page.evaluate("window.streams.length") == 2
+
+
+def test_an_open_proposal_shows_a_colleagues_note_beside_what_was_typed(with_scripts: Journey) -> None:
+    """A note and a flag are noticed; a closed notice waits for the next change, and to show it loses no text."""
+    journey = with_scripts
+    proposal = journey.submit(content="Deploy on Fridays.")["proposal_id"]
+    bob, eve = journey.sign_in("bob"), journey.sign_in("eve")
+    for page in (bob, eve):
+        page.goto(f"{journey.url}/review/{proposal}")
+    bob.get_by_text("Edit or redact").click()
+    bob.get_by_label("Text to remember").fill("Deploy on Mondays.")
+    eve.get_by_label("Note, optional").fill("Not on holidays.")
+    eve.get_by_role("button", name="Add note").click()
+    news = bob.locator("#news")
+    expect(news).to_contain_text("A note or an assignment was added meanwhile.")
+    for link in bob.get_by_role("navigation").get_by_role("link").all():
+        link.click(trial=True)
+    news.get_by_role("button", name="Close").click()
+    expect(news).to_be_hidden()
+    eve.get_by_role("button", name="Request second review").click()
+    expect(news).to_contain_text("This proposal was decided or changed meanwhile.")
+    bob.locator("h1").first.click()
+    bob.keyboard.press(".")
+    expect(bob.locator("#conversation")).to_contain_text("Not on holidays.")
+    expect(bob.locator("#scope")).to_contain_text("second review requested")
+    expect(bob.get_by_label("Text to remember")).to_have_value("Deploy on Mondays.")
+    expect(bob.get_by_label("Text to remember")).to_be_focused()

@@ -45,7 +45,7 @@ def fill(service: Service) -> None:
         service.submit(event(f"Ask {VALUE} {word}.")).json()["quarantine_id"] for word in ("a", "b", "c")
     )
     service.submit(event("Declared.", visibility="private"))
-    act(bob, waiting, "reveal", span="1", reason_text="Is it public?")
+    act(bob, waiting, "reveal", span="1", reveal_reason="Is it public?")
     act(bob, destroyed, "destroy")
     proposal = act(bob, released, "release", content="Ask them.").removeprefix("/review/").partition("?")[0]
     assert bob.decide(proposal, "approve").status_code == 303
@@ -191,7 +191,7 @@ def test_an_erased_event_keeps_no_reason_of_a_reveal(location: Location, policie
     with running(location, policies) as service:
         bob = service.sign_in()
         sealed = service.submit(event(f"Ask {VALUE}.")).json()["quarantine_id"]
-        act(bob, sealed, "reveal", span="1", reason_text="Is it public?")
+        act(bob, sealed, "reveal", span="1", reveal_reason="Is it public?")
         act(bob, sealed, "destroy")
     app.erase(location, sealed, "private")
     with database(location) as raw:

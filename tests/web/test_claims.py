@@ -93,7 +93,7 @@ def test_a_curator_is_not_given_what_they_cannot_judge(service: Service) -> None
 
 
 def test_only_what_waits_can_be_claimed(service: Service) -> None:
-    """A decided or unknown proposal gives 404, and viewing a page claims nothing."""
+    """A decided proposal gives 409 with its state, an unknown one 404, and viewing a page claims nothing."""
     (only,) = propose(service, "First.")
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     for _ in range(2):
@@ -101,5 +101,6 @@ def test_only_what_waits_can_be_claimed(service: Service) -> None:
     assert "held by" not in eve.browser.get("/review").text
     form = bob.form(only)
     assert bob.decide(only, "approve").status_code == 303
-    for index in (only, "nowhere"):
-        assert bob.post(f"/review/{index}/claim", form).status_code == 404
+    late = bob.post(f"/review/{only}/claim", form)
+    assert (late.status_code, "this proposal was approved meanwhile" in late.text) == (409, True)
+    assert bob.post("/review/nowhere/claim", form).status_code == 404

@@ -158,3 +158,19 @@ def test_a_large_change_is_shown_as_the_text_that_results(service: Service) -> N
     assert "Too much differs" in shown
     assert "Nothing but this." in words(shown)
     assert len(shown) < 50_000
+
+
+def test_the_page_after_a_refused_edit_leads_to_its_field(service: Service) -> None:
+    """An edit without a change leaves the field open and focused; any other refusal does so where a change is left."""
+    proposal, bob = propose(service, "Deploy on Monday."), service.sign_in("bob")
+    focused = re.compile(r'<details open>.*?<textarea\s+id="content"[^>]*\sautofocus\s', re.DOTALL)
+    unchanged = bob.decide(proposal, "edit", content="Deploy on Monday.", reason_code="unclear")
+    assert unchanged.status_code == 400
+    assert focused.search(unchanged.text)
+    assert focused.search(bob.decide(proposal, "approve", content="Deploy on Tuesday.").text)
+    refused = bob.decide(proposal, "reject", content="Deploy on Monday.").text
+    assert "Choose a reason" in refused
+    assert not focused.search(refused)
+    claimed = bob.post(f"/review/{proposal}/claim", bob.form(proposal) | {"content": "Deploy on Tuesday."}).text
+    assert claimed.count(" autofocus") == 1
+    assert not focused.search(claimed)

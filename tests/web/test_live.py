@@ -18,11 +18,13 @@ def messages(service: Service, path: str) -> list[dict[str, Any]]:
 
 
 def test_the_stream_sends_counters_and_ids_only(service: Service) -> None:
-    """The stream sends counters, and state, version and answers of the requested proposal, but no text."""
+    """The stream sends counters, and state, version and activity of the requested proposal, but no text."""
     proposal = service.submit(event("A text that stays on its page.")).json()["proposal_id"]
-    assert messages(service, "/review/changes") == [{"pending": 1, "quarantined": 0, "proposal": None, "answers": None}]
+    none = {"pending": 1, "quarantined": 0, "proposal": None, "activity": None}
+    assert messages(service, "/review/changes") == [none]
     asked = messages(service, f"/review/changes?proposal={proposal}")
-    assert asked == [{"pending": 1, "quarantined": 0, "proposal": "pending 1", "answers": 0}]
+    quiet = {"decisions": 0, "notes": 0, "answers": 0}
+    assert asked == [{"pending": 1, "quarantined": 0, "proposal": "pending 1", "activity": quiet}]
     assert messages(service, "/review/changes?proposal=%00")[0]["proposal"] is None
 
 
@@ -40,3 +42,18 @@ def test_a_stream_that_is_closed_while_it_waits_leaves_no_task_behind() -> None:
         return {task for task in asyncio.all_tasks() if task is not own}
 
     assert asyncio.run(closed()) == set()
+
+
+def test_the_stream_shows_what_leaves_state_and_version_as_they_are(service: Service) -> None:
+    """A flag, an assignment and an answer are counted as the page counts them, so that an open page notices them."""
+    receipt, bob = service.submit(event("Deploy on Fridays.")).json(), service.sign_in("bob")
+    proposal = receipt["proposal_id"]
+    bob.write(proposal, "assignment", person="bob")
+    bob.write(proposal, "question", "Which Fridays?")
+    service.answer(receipt["submission_id"], "All of them.", "k")
+    bob.decide(proposal, "flag")
+    page = bob.browser.get(f"/review/{proposal}").text
+    (sent,) = messages(service, f"/review/changes?proposal={proposal}")
+    assert (sent["proposal"], sent["activity"]) == ("pending 1", {"decisions": 1, "notes": 3, "answers": 1})
+    for name, number in sent["activity"].items():
+        assert f'data-{name}="{number}"' in page

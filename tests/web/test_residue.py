@@ -130,8 +130,8 @@ def fill(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     bob = service.sign_in()
     ids = {name: refuse(name) for name in ("waiting", "destroyed", "released", "cleared")}
     for number in ("1", "2", "3"):
-        act(bob, ids["destroyed"], "reveal", span=number, reason_text="To see it.")
-        act(bob, ids["waiting"], "reveal", span=number, reason_text="To see it.")
+        act(bob, ids["destroyed"], "reveal", span=number, reveal_reason="To see it.")
+        act(bob, ids["waiting"], "reveal", span=number, reveal_reason="To see it.")
     act(bob, ids["destroyed"], "destroy")
     act(bob, ids["cleared"], "clear")
     act(bob, ids["released"], "release", content="Ask the owner now.")

@@ -131,7 +131,7 @@ def test_the_receipt_stays_and_the_status_shows_the_review(service: Service, sea
 def test_one_span_is_revealed_with_a_reason_and_a_leaf(service: Service, sealed: str) -> None:
     """Only the span that was asked for is shown, once; reason, person and place are on record, the value is not."""
     bob = service.sign_in()
-    fields = form(bob, sealed) | {"span": "1", "reason_text": "Is it a public address?"}
+    fields = form(bob, sealed) | {"span": "1", "reveal_reason": "Is it a public address?"}
     shown = bob.post(f"/quarantine/{sealed}/reveal", fields)
     assert shown.status_code == 200
     assert VALUE in shown.text
@@ -150,6 +150,25 @@ def test_one_span_is_revealed_with_a_reason_and_a_leaf(service: Service, sealed:
     assert app.examine(service.location) == []
 
 
+def test_a_reveal_keeps_what_was_typed_for_another_decision(service: Service, sealed: str) -> None:
+    """Redaction and note stay in their fields; the reason is recorded and leaves its own, except after a refusal."""
+    bob = service.sign_in()
+    typed = {"span": "2", "content": "Ask the owner.", "reason_text": "My note.", "reveal_reason": "Is it public?"}
+    shown = bob.post(f"/quarantine/{sealed}/reveal", form(bob, sealed) | typed)
+    assert (shown.status_code, OTHER in shown.text) == (200, True)
+    late = bob.post(f"/quarantine/{sealed}/reveal", form(bob, sealed) | typed | {"decision_key": ""})
+    assert late.status_code == 409
+    for page, reason in ((shown.text, ""), (late.text, "Is it public?")):
+        fields = re.search(r'<form [^>]*/reveal">.*?</form>', page, re.DOTALL)
+        assert fields
+        assert ">\nAsk the owner.</textarea>" in fields[0]
+        assert re.findall(r'name="reason_text"\s+maxlength="2000"\s+value="([^"]*)"', fields[0]) == ["My note."]
+        assert re.findall(r'name="reveal_reason"\s+required\s+maxlength="2000"\s+value="([^"]*)"', fields[0]) == [
+            reason
+        ]
+        assert '<option value="2" selected>' in fields[0]
+
+
 @pytest.mark.parametrize("kind", ["reveal", "destroy", "clear"])
 def test_private_text_is_revealed_or_destroyed_after_a_recent_check_only(
     service: Service, sealed: str, kind: str
@@ -157,7 +176,7 @@ def test_private_text_is_revealed_or_destroyed_after_a_recent_check_only(
     """A sign-in of an hour ago does not suffice: the page asks for the password and keeps what was typed."""
     service.state.access.accounts.add("bob", "curator", None, service.state.passwords.hash("a long pass phrase"))
     bob = service.sign_in()
-    fields = form(bob, sealed) | {"span": "1", "reason_text": 'Is it "public" <b>?'}
+    fields = form(bob, sealed) | {"span": "1", "reveal_reason": 'Is it "public" <b>?'}
     service.set_access_clock(lambda: app.clock() + 3_600_000_000)
     asked = bob.post(f"/quarantine/{sealed}/{kind}", fields)
     assert asked.status_code == 403
@@ -173,11 +192,11 @@ def test_private_text_is_revealed_or_destroyed_after_a_recent_check_only(
 @pytest.mark.parametrize(
     ("fields", "status", "text"),
     [
-        ({"span": "1", "reason_text": "  "}, 400, "Write why you need to see it"),
-        ({"span": "1", "reason_text": f"Is {VALUE} public?"}, 400, "The note holds private data"),
-        ({"span": "3", "reason_text": "Why not."}, 404, ""),
-        ({"span": "x", "reason_text": "Why not."}, 404, ""),
-        ({"span": "1", "reason_text": "Why not.", "decision_key": ""}, 409, "sent before"),
+        ({"span": "1", "reveal_reason": "  "}, 400, "Write why you need to see it"),
+        ({"span": "1", "reveal_reason": f"Is {VALUE} public?"}, 400, "The note holds private data"),
+        ({"span": "3", "reveal_reason": "Why not."}, 404, ""),
+        ({"span": "x", "reveal_reason": "Why not."}, 404, ""),
+        ({"span": "1", "reveal_reason": "Why not.", "decision_key": ""}, 409, "sent before"),
     ],
 )
 def test_a_reveal_without_a_reason_shows_nothing(
@@ -187,7 +206,7 @@ def test_a_reveal_without_a_reason_shows_nothing(
     answer = act(service.sign_in(), sealed, "reveal", **fields)
     assert answer.status_code == status
     assert text in answer.text
-    assert VALUE not in answer.text.replace(fields["reason_text"], "")
+    assert VALUE not in answer.text.replace(fields["reveal_reason"], "")
     assert "reveal" not in actions_of(service)
 
 
@@ -198,7 +217,7 @@ def test_only_listed_persons_who_never_owned_the_producer_may_act(
     """A curator who is not listed, the owner then and the owner now see the masked text and nothing more."""
     (policies / "producers.toml").write_text(PRODUCERS.replace('"ada"', '"eve"'))
     service.state.dashboard._policies.refresh()
-    fields = {"span": "1", "reason_text": "Why not.", "content": "Ask."}
+    fields = {"span": "1", "reveal_reason": "Why not.", "content": "Ask."}
     for name, text in (("kim", "lists under reveal"), ("ada", "another person"), ("eve", "another person")):
         desk = service.sign_in(name)
         page = desk.browser.get(f"/quarantine/{sealed}").text
@@ -282,7 +301,7 @@ def test_a_destroyed_event_is_gone(service: Service, sealed: str) -> None:
     assert undo.status_code == 403
     assert "cannot be undone" in undo.text
     for kind in ("destroy", "release", "clear", "reveal"):
-        assert act(bob, sealed, kind, version="1", span="1", reason_text="x", content="x").status_code == 409
+        assert act(bob, sealed, kind, version="1", span="1", reveal_reason="x", content="x").status_code == 409
     assert app.examine(service.location) == []
 
 
@@ -317,7 +336,7 @@ def test_an_event_expires_and_can_then_be_dismissed(service: Service, monkeypatc
         sealed = refuse(service)
     bob, events = service.sign_in(), service.state.sealed_events
     assert "The sealed text" not in bob.browser.get(f"/quarantine/{sealed}").text
-    fields = {"csrf": form(bob, sealed)["csrf"], "decision_key": "k", "span": "1", "reason_text": "x"}
+    fields = {"csrf": form(bob, sealed)["csrf"], "decision_key": "k", "span": "1", "reveal_reason": "x"}
     assert bob.post(f"/quarantine/{sealed}/reveal", fields).status_code == 409
     events.end_expired()
     events.end_expired()

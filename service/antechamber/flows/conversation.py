@@ -19,6 +19,7 @@ from antechamber.core.policy import Policy
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.decision import ERASED, InvalidDecisionError
+from antechamber.core.review.form_checks import TypedText, check_nothing_lost
 from antechamber.core.review.notes import (
     MAX_NOTES,
     assignment_obstacle,
@@ -44,6 +45,8 @@ class NoteForm(Struct, frozen=True, kw_only=True):
     text: str = ""
     person: str = ""
     """The person to whom the proposal is assigned; empty to end the assignment."""
+    typed: TypedText = TypedText()
+    """What the form has besides; a question, which leads to the next proposal, is refused if it would be lost."""
 
 
 class Conversation:
@@ -86,6 +89,8 @@ class Conversation:
         text = "" if kind == "assignment" else normal_note(form.text)
         if kind == "question" and (obstacle := obstacle_to_question(tx, policy, proposal)):
             raise ForbiddenDecisionError(obstacle)
+        if kind == "question":
+            check_nothing_lost(form.typed, proposal.payload, tx.review.records(proposal.id))
         if kind == "assignment":
             persons = _assignee(tx, policy, proposal, form.person)
             # A claim would keep it from the person whom it is left to.

@@ -11,11 +11,12 @@ from antechamber.core.access.callers import Account
 from antechamber.core.errors import NotFoundError
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.form_checks import TypedText, is_changed
 from antechamber.core.review.hidden_text import find_hidden
 from antechamber.core.review.queue_filter import STANDARD_VIEWS, FilterError, QueueFilter, QueueReader, read_filter
 from antechamber.core.review.queue_order import UNSORTED_RANK, Beside, Circumstances, Mark, QueueCursor, marks_of
 from antechamber.core.rows.memories import BrowsedMemory, DerivedRow, MemoryChange, MemoryFilter, MemoryRow
-from antechamber.core.rows.notes import AttentionRow, ProposalTurn
+from antechamber.core.rows.notes import AttentionRow, ProposalActivity, ProposalTurn
 from antechamber.core.rows.review import LatestDecision, QueueRow, ReviewRecordRow
 from antechamber.core.times import start_of_day
 from antechamber.flows.dossier import Dossier, gather
@@ -41,8 +42,8 @@ class Counters(Struct, frozen=True, kw_only=True):
     quarantined: int
     proposal: str | None = None
     """State and version of the requested proposal."""
-    answers: int | None = None
-    """The number of notes that its producer wrote."""
+    activity: ProposalActivity | None = None
+    """What was decided and said about it."""
 
 
 class Queue(Struct, frozen=True, kw_only=True):
@@ -189,7 +190,7 @@ class DeskViews:
                 pending=tx.queue.count_pending(MAX_COUNTED + 1),
                 quarantined=tx.quarantine.count(MAX_COUNTED + 1),
                 proposal=f"{proposal.state} {proposal.version}" if proposal else None,
-                answers=tx.notes.count_of_producer(proposal.proposal_id) if proposal else None,
+                activity=tx.notes.activity(proposal.id) if proposal else None,
             )
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
@@ -300,6 +301,15 @@ class DeskViews:
         Raises NotFoundError if there is no such memory.
         """
         with self._store.read() as tx:
+    def is_changed(self, proposal_id: str, typed: TypedText) -> bool:
+        """Return whether an edit field contains a change of the proposal's text.
+
+        Raises NotFoundError if there is no such proposal.
+        """
+        with self._store.read() as tx:
+            proposal = require(tx.review.proposal(proposal_id))
+            return is_changed(typed, proposal.payload, tx.review.records(proposal.id))
+
             memory = require(tx.review.memory(memory_id))
             records, changes = tx.review.records(memory.proposal), tx.review.memory_changes(memory.id)
             derived = tx.review.derived_from(memory_id, MAX_DERIVED + 1)

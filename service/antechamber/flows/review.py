@@ -33,7 +33,7 @@ from antechamber.core.review.decision import (
     text_hash,
     undo_needs_reason,
 )
-from antechamber.core.review.form_checks import check_note, check_reading
+from antechamber.core.review.form_checks import TypedText, check_note, check_nothing_lost, check_reading
 from antechamber.core.review.queue_filter import QueueFilter, QueueReader
 from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
@@ -282,16 +282,28 @@ class Desk:
 
     def start(self, account: Account, within: QueueFilter | None = None) -> str | None:
         """Claim the first proposal that this person may judge and that matches a filter; return None without one."""
-        return self._go_on(account, None, within)
+        return self._go_on(account, None, within, TypedText())
 
-    def skip(self, proposal_id: str, account: Account, within: QueueFilter | None = None) -> str | None:
-        """Release a proposal and claim the next one that matches a filter; return None if there is no other."""
-        return self._go_on(account, proposal_id, within)
+    def skip(
+        self,
+        proposal_id: str,
+        account: Account,
+        within: QueueFilter | None = None,
+        typed: TypedText = TypedText(),  # noqa: B008 -- immutable
+    ) -> str | None:
+        """Release a proposal and claim the next one that matches a filter; return None if there is no other.
 
-    def _go_on(self, account: Account, after: str | None, within: QueueFilter | None) -> str | None:
+        Raises NotFoundError if there is no such proposal, InvalidDecisionError if typed text would be lost,
+        SignedOutError, BusyError or UnavailableError.
+        """
+        return self._go_on(account, proposal_id, within, typed)
+
+    def _go_on(self, account: Account, after: str | None, within: QueueFilter | None, typed: TypedText) -> str | None:
         def work(tx: Rows) -> str | None:
             check_signed_in(account, tx.access.signed_in(account.session), self._clock())
             if after is not None:
+                proposal = require(tx.review.proposal(after))
+                check_nothing_lost(typed, proposal.payload, tx.review.records(proposal.id))
                 tx.queue.release(after, account.person)
             cursor = tx.queue.cursor_of(after) if after is not None else None
             return self._claim_next(tx.queue, account, cursor, self._clock(), after, within)
@@ -301,15 +313,18 @@ class Desk:
     def claim(self, proposal_id: str, account: Account) -> None:
         """Claim a proposal, even if another person holds a claim on it.
 
-        Raises NotFoundError if no such proposal waits, SignedOutError.
+        Raises NotFoundError if there is no such proposal, StaleDecisionError if it does not wait any more,
+        SignedOutError, BusyError or UnavailableError.
         """
         now = self._clock()
 
-        def work(tx: Rows) -> bool:
+        def work(tx: Rows) -> None:
             check_signed_in(account, tx.access.signed_in(account.session), now)
-            return tx.queue.claim(proposal_id, account.person, now, now + LEASE, override=True)
+            if not tx.queue.claim(proposal_id, account.person, now, now + LEASE, override=True):
+                message = f"this proposal was {require(tx.review.proposal(proposal_id)).state} meanwhile"
+                raise StaleDecisionError(message)
 
-        require(self._store.write(work).result() or None)
+        self._store.write(work).result()
 
     def _claim_next(
         self,

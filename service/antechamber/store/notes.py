@@ -14,6 +14,7 @@ from antechamber.core.rows.notes import (
     NoteRow,
     NoteWrite,
     OpenQuestion,
+    ProposalActivity,
     ProposalTurn,
     SubmittedProposal,
 )
@@ -96,8 +97,8 @@ class NoteQueries:
     def opened_from_conflict(self, proposal: int) -> bool:
         return self._sql.one("opened_from_conflict", proposal=proposal) is not None
 
-    def count_of_producer(self, proposal_id: str) -> int:
-        return int(self._sql.all("count_notes_of_producer", proposal_id=proposal_id)[0]["number"])
+    def activity(self, proposal: int) -> ProposalActivity:
+        return msgspec.convert(self._sql.one("activity_of_proposal", proposal=proposal), ProposalActivity)
 
     def open_question(self, proposal: int) -> OpenQuestion | None:
         row = self._sql.one("open_question", proposal=proposal)

@@ -165,7 +165,7 @@ async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> 
 
 def typed_text(form: dict[str, str]) -> str:
     """Return the text that was typed into a form."""
-    return "\n\n".join(filter(None, (form.get("content"), form.get("reason_text"))))
+    return "\n\n".join(filter(None, map(form.get, ("content", "reason_text", "reveal_reason"))))
 
 
 def csrf_token(secret: bytes, account: Account) -> str:

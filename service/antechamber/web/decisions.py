@@ -1,5 +1,9 @@
-"""Routes of the curators' actions: decisions and claims. Each is a POST that answers with a 303 redirect."""
+"""Routes of the curators' actions: decisions, claims and the conversation.
 
+Each is a POST that answers with a 303 redirect, or with the page and what was typed if that would be lost.
+"""
+
+from functools import partial
 from typing import Final
 
 from litestar import Controller, post
@@ -7,6 +11,7 @@ from litestar.di import NamedDependency
 from litestar.exceptions import PermissionDeniedException
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
+from msgspec.structs import replace
 
 from antechamber.core.access.callers import Account
 from antechamber.core.errors import (
@@ -25,12 +30,14 @@ from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.review import DecisionResult, Desk
 from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
-from antechamber.web.desk import address_of, filter_of, show_draft, show_proposal, show_queue
+from antechamber.web.desk import address_of, filter_of, read_typed, show_draft, show_proposal, show_queue
 from antechamber.web.pages import MAX_FORM, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _MAX_DIGITS: Final = 10
 _KINDS: Final[dict[str, DecisionKind]] = {kind: kind for kind in DECISIONS}
+_FILLED: Final = ("reason_text", "read", "supersedes", "review_after")
+"""Fields of the decision form that are empty unless the curator filled them, except for the text."""
 
 
 class DecisionRoutes(Controller):
@@ -68,18 +75,38 @@ class DecisionRoutes(Controller):
         return Redirect("/review", query_params={"q": text, "done": "view"}, status_code=303)
 
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
-    async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
+    async def skip(
+        self,
+        proposal_id: FromPath[str],
+        request: AnyRequest,
+        desk: NamedDependency[Desk],
+        desk_views: NamedDependency[DeskViews],
+    ) -> Template | Redirect:
         """Release a proposal, claim the next one and show it."""
         form = await read_form(request)
         account, within = curator(request, form), form.get("q", "")
-        return _show_next(await act(form, desk.skip, proposal_id, account, filter_of(within, account.person)), within)
+        skip = partial(desk.skip, typed=read_typed(form))
+        try:
+            following = await act(form, skip, proposal_id, account, filter_of(within, account.person))
+        except DECISION_ERRORS as error:
+            return await _refused(request, desk_views, proposal_id, form, error)
+        return _show_next(following, within)
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
-    async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
+    async def claim(
+        self,
+        proposal_id: FromPath[str],
+        request: AnyRequest,
+        desk: NamedDependency[Desk],
+        desk_views: NamedDependency[DeskViews],
+    ) -> Template | Redirect:
         """Claim a proposal, even if another curator holds it."""
         form = await read_form(request)
-        await act(form, desk.claim, proposal_id, curator(request, form))
-        return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
+        try:
+            await act(form, desk.claim, proposal_id, curator(request, form))
+        except DECISION_ERRORS as error:
+            return await _refused(request, desk_views, proposal_id, form, error)
+        return await _stay(request, desk_views, proposal_id, form, "claimed")
 
     @post(["/{proposal_id:str}/note", "/{proposal_id:str}/assignment"], request_max_body_size=MAX_FORM)
     async def note(
@@ -96,20 +123,26 @@ class DecisionRoutes(Controller):
         try:
             await act(form, conversation.write, kind, proposal_id, read_note_form(form), account)
         except DECISION_ERRORS as error:
-            return await thread_pools.run(
-                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
-            )
-        done = "noted" if kind == "note" else "assigned"
-        return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done=done), status_code=303)
+            return await _refused(request, desk_views, proposal_id, form, error)
+        if kind == "note":
+            return await _stay(request, desk_views, proposal_id, form | {"reason_text": ""}, "noted")
+        return await _stay(request, desk_views, proposal_id, form, "assigned")
 
     @post("/{proposal_id:str}/seen", request_max_body_size=MAX_FORM)
     async def see(
-        self, proposal_id: FromPath[str], request: AnyRequest, conversation: NamedDependency[Conversation]
-    ) -> Redirect:
+        self,
+        proposal_id: FromPath[str],
+        request: AnyRequest,
+        conversation: NamedDependency[Conversation],
+        desk_views: NamedDependency[DeskViews],
+    ) -> Template | Redirect:
         """Mark the notes that mention the curator as seen, and show the proposal again."""
         form = await read_form(request)
-        await act(form, conversation.see, proposal_id, curator(request, form))
-        return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done="seen"), status_code=303)
+        try:
+            await act(form, conversation.see, proposal_id, curator(request, form))
+        except DECISION_ERRORS as error:
+            return await _refused(request, desk_views, proposal_id, form, error)
+        return await _stay(request, desk_views, proposal_id, form, "seen")
 
     @post("/{proposal_id:str}/question", request_max_body_size=MAX_FORM)
     async def ask(
@@ -126,9 +159,7 @@ class DecisionRoutes(Controller):
         try:
             await act(form, conversation.write, "question", proposal_id, read_note_form(form), account)
         except DECISION_ERRORS as error:
-            return await thread_pools.run(
-                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
-            )
+            return await _refused(request, desk_views, proposal_id, form, error)
         following = await act(form, desk.skip, proposal_id, account, filter_of(within, account.person))
         path = f"/review/{following}" if following else "/review"
         return Redirect(address_of(path, within, done="asked"), status_code=303)
@@ -147,31 +178,27 @@ class DecisionRoutes(Controller):
         account = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
-            unknown = NotFoundError("No such decision.")
-            return await thread_pools.run(
-                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, unknown
-            )
+            return await _refused(request, desk_views, proposal_id, form, NotFoundError("No such decision."))
+        if kind == "edit" and "again" in form:
+            show = partial(show_proposal, form=form, editing=True)
+            return await thread_pools.run(thread_pools.PAGES, show, request, desk_views, proposal_id)
         try:
             form_decision = read_decision(kind, form)
             if kind == "edit" and (
-                draft := await act(form, _preview_edit, request, desk, desk_views, proposal_id, form_decision, form)
+                draft := await act(form, _preview_edit, request, desk, proposal_id, form_decision, form)
             ):
                 return draft
             within = filter_of(form.get("q", ""), account.person)
             decided = await act(form, desk.decide, proposal_id, form_decision, account, within)
         except DECISION_ERRORS as error:
-            return await thread_pools.run(
-                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
-            )
+            return await _refused(request, desk_views, proposal_id, form, error, editing=kind == "edit")
         return Redirect(_next_address(kind, decided, form.get("q", "")), status_code=303)
 
 
 def _preview_edit(
-    request: AnyRequest, desk: Desk, desk_views: DeskViews, proposal_id: str, decision: Decision, form: dict[str, str]
+    request: AnyRequest, desk: Desk, proposal_id: str, decision: Decision, form: dict[str, str]
 ) -> Template | None:
     """Return the page with the difference of an edit; None if the form contains the hash of exactly this result."""
-    if "again" in form:
-        return show_proposal(request, desk_views, proposal_id, form=form)
     draft = desk.draft(proposal_id, decision, request.scope["user"])
     return None if form.get("resulting_hash") == draft.resulting_hash else show_draft(request, draft, form)
 
@@ -219,12 +246,11 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
 
     Raises InvalidDecisionError if the changed text contains a damaged token.
     """
-    content = form.get("content", "")
-    try:
-        content = from_field(content)
-    except FieldError as error:
-        # Beside another decision it is a change that was not saved, whatever it means.
-        if kind == "edit":
+    content = read_typed(form).content
+    if kind == "edit":
+        try:
+            content = from_field(form.get("content", ""))
+        except FieldError as error:
             raise InvalidDecisionError(str(error)) from error
     return Decision(
         kind=kind,
@@ -247,16 +273,44 @@ def read_note_form(form: dict[str, str]) -> NoteForm:
         decision_key=form.get("decision_key", "")[:128],
         text=form.get("reason_text", ""),
         person=form.get("person", ""),
+        typed=replace(read_typed(form), note=""),
     )
 
 
-def _show_again(
-    request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], error: AntechamberError
+async def _stay(
+    request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], done: str
+) -> Template | Redirect:
+    """Show the proposal again after an action that leaves it open.
+
+    It redirects unless something typed is left, which no address may carry.
+    """
+    left = any(form.get(name) for name in _FILLED)
+    if left or await thread_pools.run(thread_pools.PAGES, desk_views.is_changed, proposal_id, read_typed(form)):
+        show = partial(show_proposal, form=form, done=done)
+        return await thread_pools.run(thread_pools.PAGES, show, request, desk_views, proposal_id)
+    return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done=done), status_code=303)
+
+
+async def _refused(
+    request: AnyRequest,
+    desk_views: DeskViews,
+    proposal_id: str,
+    form: dict[str, str],
+    error: AntechamberError,
+    *,
+    editing: bool = False,
 ) -> Template:
-    """Render the proposal again with what was typed, and why the decision was not made."""
+    """Show the proposal again with what was typed, and why nothing was recorded."""
     text, status = str(error), status_of(error)
-    if isinstance(error, StaleDecisionError):
-        return show_proposal(request, desk_views, proposal_id, form=form, stale=text, status=status)
+    stale = isinstance(error, StaleDecisionError)
     if isinstance(error, BusyError | UnavailableError):
         text = f"The service cannot store anything right now: {error}. Try again in a moment."
-    return show_proposal(request, desk_views, proposal_id, form=form, error=text, status=status)
+    show = partial(
+        show_proposal,
+        form=form,
+        error=None if stale else text,
+        stale=text if stale else None,
+        status=status,
+        editing=editing,
+    )
+    return await thread_pools.run(thread_pools.PAGES, show, request, desk_views, proposal_id)

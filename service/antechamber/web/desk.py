@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from litestar.response import Template
 
 from antechamber.core.admission.canonical import normalize_text
 from antechamber.core.review.edit_field import FieldError, from_field, to_field
+from antechamber.core.review.form_checks import TypedText, is_changed
 from antechamber.core.review.history import text_with_hash
 from antechamber.core.review.queue_filter import (
     NAMES,
@@ -30,7 +32,7 @@ from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import EditPreview
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import AccountRequest, page
+from antechamber.web.pages import DONE, AccountRequest, page
 from antechamber.web.problems import AnyRequest
 from antechamber.web.rendered_text import render_text
 
@@ -127,10 +129,16 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
     error: str | None = None,
     stale: str | None = None,
     status: int = 200,
+    done: str = "",
+    editing: bool = False,
 ) -> Template:
-    """Render a proposal; after a refused decision with the typed text."""
-    dossier, form = desk_views.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
-    account, text = request.scope["user"], form.get("q", request.query_params.get("q", ""))
+    """Render a proposal; after a refused decision, or an action that leaves it open, with the typed text.
+
+    `editing` leads to the edit field.
+    """
+    account = request.scope["user"]
+    dossier, sent = desk_views.dossier(proposal_id, account), form or {}
+    form, text = _still_typed(dossier, sent), sent.get("q", request.query_params.get("q", ""))
     wanted = filter_of(text, account.person)
     within = text if wanted else ""
     context: dict[str, Any] = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
@@ -138,8 +146,27 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
         waits = proposal_id if dossier.proposal.state == "pending" else None
         context["progress"] = desk_views.progress(wanted or QueueFilter(), account, offset_of(request), waits)
     context["again"] = address_of(f"/review/{proposal_id}", within)
-    context |= {"rendered": render_text(dossier.proposal.payload["content"]), "day_name": day_name}
-    return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
+    context |= {"rendered": render_text(dossier.proposal.payload["content"]), "day_name": day_name, "editing": editing}
+    context |= _differences(dossier, form)
+    context |= {"done": DONE[done]} if done else {}
+    return page(request, "proposal.html", status, **context)
+
+
+def read_typed(form: Mapping[str, str]) -> TypedText:
+    """Return what the fields of a decision form contain."""
+    content = form.get("content", "")
+    # A damaged token is a change, whatever it means.
+    with contextlib.suppress(FieldError):
+        content = from_field(content)
+    return TypedText(content=content, shown_hash=form.get("shown_hash", ""), note=form.get("reason_text", ""))
+
+
+def _still_typed(dossier: Dossier, form: dict[str, str]) -> dict[str, str]:
+    """Return a form without what does not apply to the present text: an unchanged text, a tick that it was read."""
+    unchanged = not is_changed(read_typed(form), dossier.proposal.payload, dossier.records)
+    unread = form.get("shown_hash", dossier.shown_hash) != dossier.shown_hash
+    dropped = {name for name, drop in (("content", unchanged), ("read", unread)) if drop}
+    return _with_tokens({name: value for name, value in form.items() if name not in dropped})
 
 
 def _with_tokens(form: dict[str, str]) -> dict[str, str]:

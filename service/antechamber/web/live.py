@@ -27,10 +27,10 @@ MAX_MESSAGES: Final = 40
 
 @get("/review/changes", guards=[needs_role("curator", "auditor")])
 async def changes(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> ServerSentEvent:
-    """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal, answers}).
+    """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal, activity}).
 
-    `proposal` is state and version of the proposal that the query names, and `answers` the number of notes that its
-    producer wrote; both are null without one.
+    `proposal` is state and version of the proposal that the query names, and `activity` counts its decisions, notes and
+    answers; both are null without one.
     """
     watched = request.query_params.get("proposal")
     return ServerSentEvent(

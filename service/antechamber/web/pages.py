@@ -37,7 +37,7 @@ AccountRequest = Request[Account, Any, Any]
 _OF_THE_WAY: Final = frozenset({"done", "last", "refused"})
 
 
-_DONE: Final = {
+DONE: Final = {
     "approved": "Approved and added to memory.",
     "waits": "Approved. It waits for a second person.",
     "rejected": "Rejected.",
@@ -67,6 +67,7 @@ _DONE: Final = {
     "ended-before": "No other session was open any more.",
     "password": "The new password is set. Your other sessions have ended.",
 }
+"""The notices about the last action, by the code that an address carries."""
 
 
 async def read_form(request: AnyRequest) -> dict[str, str]:
@@ -149,7 +150,7 @@ def _again(request: AnyRequest) -> str:
 def _notice(request: AnyRequest, account: Account) -> dict[str, Any]:
     """Return the notice about the last action, and how to undo it while that is still easy."""
     query, state = request.query_params, request.app.state
-    if request.method != "GET" or query.get("done", "") not in _DONE:
+    if request.method != "GET" or query.get("done", "") not in DONE:
         return {"done": None, "taken": None, "settled": None, "revealed": None}
     last, refused = query.get("last"), query.get("refused")
     taken = settled = revealed = None
@@ -159,4 +160,4 @@ def _notice(request: AnyRequest, account: Account) -> dict[str, Any]:
             if last and query["done"] == "revealed":
                 revealed = state.desk.own_revealed(last, account)
             settled = state.quarantine.own_last_decision(refused, account) if refused else None
-    return {"done": _DONE[query["done"]], "taken": taken, "settled": settled, "revealed": revealed}
+    return {"done": DONE[query["done"]], "taken": taken, "settled": settled, "revealed": revealed}

@@ -38,15 +38,15 @@ async def reveal(
     asked = RevealForm(
         span=read_number(form.get("span", ""), otherwise=0),
         decision_key=form.get("decision_key", "")[:128],
-        reason_text=form.get("reason_text", ""),
+        reason_text=form.get("reveal_reason", ""),
     )
     show = partial(render_event, request, quarantine_id)
-    typed = {"span": str(asked.span), "reveal_reason": asked.reason_text}
     try:
         await act(form, sealed_events.reveal, quarantine_id, asked, account)
     except DECISION_ERRORS as error:
-        return await thread_pools.run(thread_pools.PAGES, show, str(error), typed, status_of(error))
-    return await thread_pools.run(thread_pools.PAGES, partial(show, revealed=asked.span))
+        return await thread_pools.run(thread_pools.PAGES, show, str(error), form, status_of(error))
+    left = form | {"reveal_reason": ""}
+    return await thread_pools.run(thread_pools.PAGES, partial(show, form=left, revealed=asked.span))
 
 
 @post([f"/quarantine/{{quarantine_id:str}}/{kind}" for kind in _KINDS], request_max_body_size=MAX_FORM)

@@ -10,6 +10,7 @@ from antechamber.core.rows.notes import (
     NoteRow,
     NoteWrite,
     OpenQuestion,
+    ProposalActivity,
     ProposalTurn,
     SubmittedProposal,
 )
@@ -37,8 +38,8 @@ class NoteRows(Protocol):
     def opened_from_conflict(self, proposal: int) -> bool:
         """Return whether a curator opened a proposal from a conflict, so that its producer cannot read its status."""
 
-    def count_of_producer(self, proposal_id: str) -> int:
-        """Return the number of notes that a proposal's producer wrote."""
+    def activity(self, proposal: int) -> ProposalActivity:
+        """Count the decisions on a proposal and its notes."""
 
     def open_question(self, proposal: int) -> OpenQuestion | None:
         """Return the question that a proposal's producer has not answered yet."""

@@ -66,6 +66,17 @@ class SubmittedProposal(Struct, frozen=True, kw_only=True):
     """Whether the submission's producer is the proposal's, and not one that submitted the same event."""
 
 
+class ProposalActivity(Struct, frozen=True, kw_only=True):
+    """How much was decided and said about a proposal, by which an open page notices what came later."""
+
+    decisions: int
+    """Review records, also of decisions after which it still waits."""
+    notes: int
+    """Notes of all kinds."""
+    answers: int
+    """The notes that its producer wrote."""
+
+
 class ProposalTurn(Struct, frozen=True, kw_only=True):
     """Whose turn a waiting proposal is."""
 

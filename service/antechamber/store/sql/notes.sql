@@ -41,9 +41,10 @@ DELETE FROM attention WHERE proposal = :proposal AND person = :person AND cause 
 -- name: notes_of_proposal
 SELECT t.* FROM told_notes AS t WHERE t.proposal = :proposal ORDER BY t.id
 
--- name: count_notes_of_producer
-SELECT count(*) AS number FROM notes AS n
-WHERE n.proposal = (SELECT id FROM proposals WHERE proposal_id = :proposal_id) AND n.producer IS NOT NULL
+-- name: activity_of_proposal
+SELECT (SELECT count(*) FROM review_records AS r WHERE r.proposal = :proposal) AS decisions,
+    count(*) AS notes, count(n.producer) AS answers
+FROM notes AS n WHERE n.proposal = :proposal
 
 -- name: note_with_key
 SELECT t.* FROM told_notes AS t
