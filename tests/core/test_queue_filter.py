@@ -54,6 +54,14 @@ def test_every_named_part_is_a_condition() -> None:
     assert read_filter("tag:deploy owner:me held:me", "bob") == QueueFilter(tag="deploy", owner="bob", held="bob")
 
 
+def test_a_name_has_one_value() -> None:
+    """A second value of one name is refused instead of replacing the first; the same one again is harmless."""
+    for text in ("producer:worker:a kind:fact producer:worker:b", 'tag:x tag:"y"', "age:>3d age:<9d"):
+        with pytest.raises(FilterError, match="twice, with different values"):
+            read_filter(text)
+    assert read_filter("kind:fact kind:fact") == QueueFilter(kind="fact")
+
+
 def test_an_age_is_at_least_or_at_most() -> None:
     """A bare age means at least; minutes, hours, days and weeks are understood, anything else is explained."""
     second = 1_000_000

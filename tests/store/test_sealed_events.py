@@ -211,7 +211,7 @@ def test_a_move_takes_sealed_events_along(postgres: Databases, tmp_path: Path, p
     assert app.examine(there) == []
     with running(there, policies) as service:
         page = service.sign_in().browser.get("/quarantine").text
-        sealed = re.findall(r'<li id="([^"]+)" data-item>', page)
+        sealed = re.findall(r'<li data-item>\s*<a id="([^"]+)"', page)
         texts = [service.sign_in().browser.get(f"/quarantine/{one}").text for one in sealed]
     assert sum("[redacted] a." in text and VALUE not in text for text in texts) == 1
     postgres.drop(there.database_url or "")

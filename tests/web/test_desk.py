@@ -643,7 +643,7 @@ def test_pages_of_memories_and_quarantine_lead_on(service: Service) -> None:
         service.submit(event(f"Another {number}.", idempotency_key=f"k-{number}"))
     for path, pattern in (
         ("/memories", r'href="/memories/([0-9a-f-]{36})"'),
-        ("/quarantine", r'<li id="(.*?)"'),
+        ("/quarantine", r'<li data-item>\s*<a id="(.*?)"'),
     ):
         first = _page(desk, path)
         following = re.search(r'rel="next" href="([^"]+)"', first)

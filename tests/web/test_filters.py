@@ -164,7 +164,7 @@ def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]
     forms = re.findall(rf'<form\s[^>]*action="/review/{ids["odd"]}/.*?</form>', page, re.DOTALL)
     assert len(forms) == 1
     assert all(f'name="q" value="{text}"' in form for form in forms)
-    assert f'href="/review?{query}"' in page
+    assert f'href="/review?{query}#{ids["odd"]}"' in page
     assert press(bob, f"/review/{ids['odd']}/skip", q=text) == f"/review/{ids['bot']}?{query}"
     assert press(bob, f"/review/{ids['bot']}/claim", q=text) == f"/review/{ids['bot']}?done=claimed&{query}"
     decided = bob.decide(ids["bot"], "approve", q=text).headers["location"]
@@ -197,7 +197,8 @@ def test_groups_of_a_proposal_stay_inside_the_filter(service: Service) -> None:
     for kind in ("like", "source"):
         address = f"/review/group?{kind}={first}&amp;q=kind%3Aprocedure"
         assert f'href="{address}"' in page
-        assert 'href="/review?q=kind%3Aprocedure"' in bob.browser.get(address.replace("&amp;", "&")).text
+        back = f'href="/review?q=kind%3Aprocedure#{first}"'
+        assert back in bob.browser.get(address.replace("&amp;", "&")).text
     assert f'href="/review/group?like={first}"' in bob.browser.get(f"/review/{first}").text
 
 

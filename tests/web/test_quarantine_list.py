@@ -30,7 +30,7 @@ def events(service: Service) -> list[str]:
 
 def listed(desk: Desk, query: str = "") -> list[str]:
     """Return the ids of the events on the list, as they are ordered."""
-    return re.findall(r'<li id="([^"]+)" data-item', desk.browser.get(f"/quarantine?q={query}").text)
+    return re.findall(r'<li data-item>\s*<a id="([^"]+)"', desk.browser.get(f"/quarantine?q={query}").text)
 
 
 def fields_of(page: str, action: str = "marks") -> dict[str, str]:
@@ -79,9 +79,9 @@ def test_marked_events_are_settled_with_a_record_each_and_undone_together(servic
     again = desk.post("/quarantine/group/marks", fields | marks)
     assert "0 recorded. 3 not recorded:" in said_on(again.text)
     undone = desk.post("/quarantine/group/undo", fields_of(sent.text, "undo"))
-    assert "3 recorded." in undone.text
+    assert "3 undone." in undone.text
     assert listed(desk) == events[::-1]
-    assert "0 recorded" in desk.post("/quarantine/group/undo", fields_of(sent.text, "undo")).text
+    assert "0 undone" in desk.post("/quarantine/group/undo", fields_of(sent.text, "undo")).text
     assert len(records(service)) == 6
 
 

@@ -69,7 +69,7 @@ def test_each_item_of_a_source_gets_its_own_mark_and_record(service: Service, so
         )
         assert leaves.fetchone()[0] == 3
     undone = decide(desk, location, "undo", undo_of(sent.text))
-    assert "3 recorded." in undone
+    assert "3 undone." in undone
     assert "Undo all" not in undone
     assert service.recall() == []
     assert sorted(one["decision"] for one in records(service)) == [
@@ -80,7 +80,7 @@ def test_each_item_of_a_source_gets_its_own_mark_and_record(service: Service, so
         "undo",
         "undo",
     ]
-    assert "0 recorded. 3 not recorded:" in decide(desk, location, "undo", undo_of(sent.text))
+    assert "0 undone. 3 not undone:" in decide(desk, location, "undo", undo_of(sent.text))
 
 
 def test_a_stale_text_a_used_key_and_a_wrong_mark_are_refused(service: Service, source: list[str]) -> None:
@@ -189,7 +189,7 @@ def test_one_near_duplicate_is_kept_and_the_others_are_rejected_as_duplicates(se
         copies[2]
     ]
     assert "others like it were rejected" not in desk.browser.get("/review").text
-    assert "3 recorded." in decide(desk, location, "undo", undo_of(kept.text))
+    assert "3 undone." in decide(desk, location, "undo", undo_of(kept.text))
     assert desk.browser.get(f"/review/group?{location}").text.count("<article") == 4
     only = {name: value for name, value in fields_of(desk, f"like={copies[0]}").items() if name not in OTHERS}
     assert only["kept"] == copies[0]

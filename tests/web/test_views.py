@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from antechamber.app import erase
-from antechamber.core.review.queue_filter import QueueFilter, QueueReader
+from antechamber.app import clock, erase
+from antechamber.core.review.queue_filter import MatchCount, QueueFilter, QueueReader
+from antechamber.core.review.similarity import plain
+from antechamber.flows import desk_views
+from antechamber.store import review_queue
 from support import Desk, Service, database, event, without_indents
 
 HOUR = 3_600_000_000
@@ -126,7 +129,7 @@ def test_an_age_counts_from_the_submission(service: Service, ids: dict[str, str]
         older = tx.queue.count_matching(QueueFilter(older=HOUR), late, None, 10)
         younger = tx.queue.count_matching(QueueFilter(younger=HOUR), late, None, 10)
         both = tx.queue.count_matching(QueueFilter(older=HOUR, younger=3 * HOUR), late, None, 10)
-    assert (older, younger, both) == (len(ids), 0, len(ids))
+    assert (older, younger, both) == (MatchCount(len(ids), cut=False), MatchCount(0, cut=False), older)
 
 
 def test_a_fold_gains_the_warnings_of_a_near_duplicate(service: Service, ids: dict[str, str]) -> None:
@@ -227,6 +230,45 @@ def test_progress_counts_today_and_the_view(service: Service, ids: dict[str, str
     )
     bob.decide(ids["derived"], "flag")
     assert progress(eve, f"/review/{ids['derived']}") == "0 today, 6 left"
+    assert bob.decide(ids["derived"], "undo").status_code == 303
+    assert progress(bob, "/review") == "2 today, 6 left"
+
+
+def test_a_count_that_ends_before_the_queue_says_so(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows found by then are the least that is left; without one, only those on the page are named."""
+    texts = ("Rotate the staging keys.", "Every service has an owner.", "Cold starts take long.", "Feed the quokkas.")
+    for text in texts:
+        propose(service, text)
+    service.wait_until_sorted()
+    bob, reader = service.sign_in(), QueueReader("bob", clock())
+    line = rows(bob.browser.get("/review").text)
+    words = [next(text for text in texts if text in bob.browser.get(f"/review/{one}").text) for one in line]
+    first, last = (QueueFilter(words=[plain(words[place])]) for place in (0, -1))
+    monkeypatch.setattr(review_queue, "COUNTED", 2)
+    with service.state.desk._store.read() as tx:
+        cursors = [tx.queue.cursor_of(one) for one in line]
+        assert tx.queue.count_matching(first, reader, None, 2) == MatchCount(1, cut=True)
+        assert tx.queue.count_matching(last, reader, None, 2) == MatchCount(0, cut=True)
+        assert tx.queue.count_matching(last, reader, cursors[-1], 2) == MatchCount(0, cut=True)
+        assert tx.queue.count_matching(first, reader, cursors[0], 2) == MatchCount(1, cut=False)
+        assert tx.queue.count_matching(QueueFilter(kind="procedure"), reader, None, 2) == MatchCount(2, cut=False)
+        assert tx.queue.count_matching(QueueFilter(mine="yes"), reader, None, 2) == MatchCount(0, cut=False)
+    monkeypatch.setattr(desk_views, "MOST_IN_VIEW", 1)
+    monkeypatch.setattr(desk_views, "MOST_IN_TAB", 1)
+    for name, place in (("First", 0), ("Last", -1)):
+        saved = {"csrf": bob.form(line[0])["csrf"], "name": name, "q": f'"{words[place]}"'}
+        assert bob.post("/review/views", saved).status_code == 303
+
+    def said(path: str, place: int, beginning: str, end: str) -> str:
+        page = without_indents(bob.browser.get(path, params={"q": f'"{words[place]}"'}).text)
+        return " ".join(re.sub(r"<[^>]*>", " ", page.partition(beginning)[2].partition(end)[0]).split())
+
+    assert said("/review", 0, '<p class="progress">', "</p>") == "0 today, at least 1 left"
+    assert said("/review", -1, '<p class="progress">', "</p>") == "0 today, at least 1 left"
+    assert said(f"/review/{line[0]}", 0, '<p class="progress">', "</p>") == "0 today, 1 of 1+"
+    assert said(f"/review/{line[-1]}", -1, '<p class="progress">', "</p>") == "0 today"
+    tabs = said("/review", 0, 'aria-label="Views">', "</nav>")
+    assert tabs == "All 4 Warnings 0 Near duplicates 0 Mine 0 Derived from retracted 0 First 1+ Last"
 
 
 @pytest.mark.parametrize("offset", ["-720", "0", "840"])

@@ -13,7 +13,14 @@ from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.form_checks import TypedText, is_changed
 from antechamber.core.review.hidden_text import find_hidden
-from antechamber.core.review.queue_filter import STANDARD_VIEWS, FilterError, QueueFilter, QueueReader, read_filter
+from antechamber.core.review.queue_filter import (
+    STANDARD_VIEWS,
+    FilterError,
+    MatchCount,
+    QueueFilter,
+    QueueReader,
+    read_filter,
+)
 from antechamber.core.review.queue_order import UNSORTED_RANK, Beside, Circumstances, Mark, QueueCursor, marks_of
 from antechamber.core.rows.memories import BrowsedMemory, DerivedRow, MemoryChange, MemoryFilter, MemoryRow
 from antechamber.core.rows.notes import AttentionRow, ProposalActivity, ProposalTurn
@@ -95,7 +102,7 @@ class QueueView(Struct, frozen=True):
 
     name: str
     text: str
-    number: int
+    count: MatchCount
 
 
 class ReviewProgress(Struct, frozen=True, kw_only=True):
@@ -105,9 +112,11 @@ class ReviewProgress(Struct, frozen=True, kw_only=True):
     """Their decisions of today; 1,001 means more than 1,000."""
     total: int
     """Proposals of the whole queue, or rows of a view; one above `most` means more than that."""
+    cut: bool
+    """Whether the queue was too long to be looked through: more rows than `total` may match."""
     most: int
     position: int | None
-    """The row of the proposal in the view; None if it is not in it."""
+    """The row of the proposal in the view; None if it is not in it, or too far behind to be counted."""
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
@@ -252,11 +261,17 @@ class DeskViews:
             ]
 
     def progress(
-        self, wanted: QueueFilter, account: Account, offset_minutes: int, proposal_id: str | None = None
+        self,
+        wanted: QueueFilter,
+        account: Account,
+        offset_minutes: int,
+        proposal_id: str | None = None,
+        shown: int = 0,
     ) -> ReviewProgress:
         """Count a person's decisions of today, the rows of a view, and a proposal's position among them.
 
-        `offset_minutes` says how far the person's clock is ahead of UTC, which decides when today began.
+        `offset_minutes` says how far the person's clock is ahead of UTC, which decides when today began; `shown` rows
+        of the view are on the page.
         """
         reader = QueueReader(account.person, self._clock())
         since = start_of_day(reader.now, offset_minutes)
@@ -264,15 +279,17 @@ class DeskViews:
             cursor = tx.queue.cursor_of(proposal_id) if proposal_id else None
             in_line = cursor is not None and 0 <= cursor.rank < UNSORTED_RANK
             total = (
-                tx.queue.count_pending(MAX_COUNTED + 1)
+                MatchCount(tx.queue.count_pending(MAX_COUNTED + 1), cut=False)
                 if wanted == QueueFilter()
                 else tx.queue.count_matching(wanted, reader, None, MOST_IN_VIEW + 1)
             )
+            position = tx.queue.count_matching(wanted, reader, cursor, MOST_IN_VIEW + 1) if in_line else None
             return ReviewProgress(
                 decided=tx.queue.count_decided(account.person, since, MAX_COUNTED + 1),
-                total=total,
+                total=max(total.number, shown) if total.cut else total.number,
+                cut=total.cut,
                 most=MAX_COUNTED if wanted == QueueFilter() else MOST_IN_VIEW,
-                position=tx.queue.count_matching(wanted, reader, cursor, MOST_IN_VIEW + 1) if in_line else None,
+                position=None if position is None or position.cut else position.number,
             )
 
     def dossier(self, proposal_id: str, account: Account) -> Dossier:
@@ -283,6 +300,15 @@ class DeskViews:
         with self._store.read() as tx:
             proposal = require(tx.review.proposal(proposal_id))
             return gather(tx, self._policies.current.policy, proposal, account.person, self._clock())
+
+    def is_changed(self, proposal_id: str, typed: TypedText) -> bool:
+        """Return whether an edit field contains a change of the proposal's text.
+
+        Raises NotFoundError if there is no such proposal.
+        """
+        with self._store.read() as tx:
+            proposal = require(tx.review.proposal(proposal_id))
+            return is_changed(typed, proposal.payload, tx.review.records(proposal.id))
 
     def latest(self, limit: int, person: str = "") -> list[LatestDecision]:
         """Return the latest decisions, newest first, of all curators or of one person."""
@@ -301,15 +327,6 @@ class DeskViews:
         Raises NotFoundError if there is no such memory.
         """
         with self._store.read() as tx:
-    def is_changed(self, proposal_id: str, typed: TypedText) -> bool:
-        """Return whether an edit field contains a change of the proposal's text.
-
-        Raises NotFoundError if there is no such proposal.
-        """
-        with self._store.read() as tx:
-            proposal = require(tx.review.proposal(proposal_id))
-            return is_changed(typed, proposal.payload, tx.review.records(proposal.id))
-
             memory = require(tx.review.memory(memory_id))
             records, changes = tx.review.records(memory.proposal), tx.review.memory_changes(memory.id)
             derived = tx.review.derived_from(memory_id, MAX_DERIVED + 1)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.review.queue_filter import MAX_WORDS, QueueFilter, QueueReader, source_of
+from antechamber.core.review.queue_filter import MAX_WORDS, MatchCount, QueueFilter, QueueReader, source_of
 from antechamber.core.review.queue_order import (
     MAX_RISK,
     UNSORTED_RANK,
@@ -92,15 +92,18 @@ class QueueQueries:
         end = self._sql.one("end_of_window", **values, window=WINDOW - 1) if source in _IN_LINE else None
         return keys, msgspec.convert(end | {"proposal": 0}, QueueCursor) if end else None
 
-    def count_matching(self, chosen: QueueFilter, reader: QueueReader, until: QueueCursor | None, most: int) -> int:
+    def count_matching(
+        self, chosen: QueueFilter, reader: QueueReader, until: QueueCursor | None, most: int
+    ) -> MatchCount:
         """Count matching rows up to and including a cursor, at most `most`, among the first `COUNTED` folds."""
         last = min(until or _BEHIND_ALL, _last_of(chosen), key=lambda one: (one.rank, one.turn, one.fold))
         values = _bounds(_FRONT, last) | {"source": source_of(chosen)}
         if chosen in _BY_INDEX:
             row = self._sql.one("count_in_line", **values, most=most)
-            return row["number"] if row else 0
-        values |= _values_of(chosen, reader)
-        return len(self._sql.all("queue_matching", **values, window=max(COUNTED, most), number=most))
+            return MatchCount(row["number"] if row else 0, cut=False)
+        values, window = values | _values_of(chosen, reader), max(COUNTED, most)
+        row = self._sql.all("count_matching", **values, window=window, number=most)[0]
+        return MatchCount(row["number"], cut=row["number"] < most and row["looked_through"] >= window)
 
     def for_others(self, person: str, number: int) -> list[QueueRow]:
         rows = self._sql.all("for_others", person=person, window=COUNTED, number=number)

@@ -43,7 +43,8 @@ def _scripts(*folder: str) -> list[tuple[str, str]]:
 def statements(engine: str) -> dict[str, str]:
     """Return every statement by its name: the shared ones, replaced by the engine's overrides.
 
-    A line `-- include: NAME` is replaced by the statement of that name, so that an engine can override one part.
+    A line `-- include: NAME` is replaced by the statement of that name, so that an engine can override one part, and
+    several statements can share one.
 
     Raises ValueError if two shared statements have the same name, and KeyError if an included one does not exist.
     """
@@ -55,7 +56,11 @@ def statements(engine: str) -> dict[str, str]:
                 raise ValueError(message)
             shared[name] = body
     found = shared | overrides(engine)
-    return {name: _INCLUDED.sub(lambda match: found[match[1]], body) for name, body in found.items()}
+
+    def whole(body: str) -> str:
+        return _INCLUDED.sub(lambda match: whole(found[match[1]]), body)
+
+    return {name: whole(body) for name, body in found.items()}
 
 
 def overrides(engine: str) -> dict[str, str]:

@@ -95,7 +95,7 @@ def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str
     views = [(view, same_filter(view.text, text)) for view in desk_views.views(saved, account)]
     context = {"queue": queue, "q": text, "error": error, "views": views, "saved": saved, "names": NAMES}
     context |= {"filtered": not plain, "within": "" if plain else text, "chips": [] if plain else split_filter(text)}
-    context |= {"progress": desk_views.progress(wanted, account, offset_of(request))}
+    context |= {"progress": desk_views.progress(wanted, account, offset_of(request), shown=len(queue.items))}
     context |= {"again": address_of("/review", text)} if request.method == "POST" else {}
     return page(request, "queue.html", 400 if error else 200, **context)
 

@@ -69,7 +69,14 @@ def _show_list(
     last = [view for one in made if (view := quarantine.own_last_decision(one, account)) is not None]
     views = [(name, view, same_filter(view, text)) for name, view in STANDARD_VIEWS.items()]
     context = {"items": items, "following": following, "q": text, "within": text if filtered else "", "error": error}
-    context |= {"results": results, "last": last, "names": PARTS, "views": views, "filtered": filtered}
+    context |= {
+        "results": results,
+        "undone": action == "undo",
+        "last": last,
+        "names": PARTS,
+        "views": views,
+        "filtered": filtered,
+    }
     context |= {"chips": split_filter(text) if filtered else [], "again": address_of("/quarantine", text)}
     return page(request, "quarantine.html", 400 if error else 200, **context)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from antechamber.core.review import queue_order
-from antechamber.core.review.queue_filter import QueueFilter, QueueReader
+from antechamber.core.review.queue_filter import MatchCount, QueueFilter, QueueReader
 from antechamber.core.rows.review import (
     QueueRow,
 )
@@ -23,17 +23,17 @@ class QueueRows(Protocol):
 
     def count_matching(
         self, chosen: QueueFilter, reader: QueueReader, until: queue_order.QueueCursor | None, most: int
-    ) -> int:
+    ) -> MatchCount:
         """Count sorted rows that match a filter, at most `most`, up to a cursor or the end of the queue.
 
-        A count that would need a long scan looks only at the beginning of the queue.
+        A count that would need a long scan looks only at the beginning of the queue, and says so.
         """
 
     def for_others(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person, which cannot be this one, oldest first."""
 
     def count_decided(self, person: str, since: int, most: int) -> int:
-        """Count a person's review records since a time, at most `most`."""
+        """Count a person's decisions since a time, at most `most`; an undo is none."""
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person and that this person may judge, oldest first."""

@@ -103,6 +103,14 @@ class QueueReader(Struct, frozen=True):
     now: int
 
 
+class MatchCount(Struct, frozen=True):
+    """How many rows match a filter, as far as they were counted."""
+
+    number: int
+    cut: bool
+    """Whether the queue was too long to be looked through: more than this number may match."""
+
+
 class FilterPart(Struct, frozen=True):
     """One part of a filter as it was typed, and the filter without it."""
 
@@ -127,8 +135,9 @@ def read_filter(text: str, person: str = "me") -> QueueFilter:
         elif part["name"] not in NAMES:
             message = f'Unknown filter "{part["name"][:20]}:". Use {", ".join(f"{name}:" for name in NAMES)} or words'
             raise FilterError(message)
-        else:
-            named[part["name"]] = value
+        elif named.setdefault(part["name"], value) != value:
+            message = f'The filter has "{part["name"]}:" twice, with different values. Keep one of them'
+            raise FilterError(message)
     return _check(named, [word for word in words if word], person)
 
 

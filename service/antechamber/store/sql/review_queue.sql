@@ -6,9 +6,104 @@ WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
 ORDER BY f.rank, f.turn, f.id
 LIMIT :number
 
--- The keys of what matches a filter, in the queue's order. They are looked for in one set, which `source` names and an
--- index gives in order, at most `window` of it. A set of folds shows of each the oldest proposal that matches; the small
--- sets hold single proposals. LIMIT and a scalar subquery keep PostgreSQL from joining proposals as a whole.
+-- The folds of the set in which a filter is looked for. `source` names it, and an index gives it in the queue's order, at
+-- most `window` of it. The small sets hold single proposals.
+-- name: folds_of_set
+SELECT * FROM (
+    SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+    WHERE :source = 'line' AND f.pending > 0
+        AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+        AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY f.rank, f.turn, f.id LIMIT :window
+) AS of_line
+UNION ALL
+SELECT * FROM (
+    SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+    WHERE :source = 'producer' AND f.pending > 0 AND f.producer = (SELECT id FROM producers WHERE producer_identity = :producer)
+        AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+        AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY f.rank, f.turn, f.id LIMIT :window
+) AS of_producer
+UNION ALL
+SELECT * FROM (
+    SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+    WHERE :source = 'owner' AND f.pending > 0 AND f.owner = :owner
+        AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+        AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY f.rank, f.turn, f.id LIMIT :window
+) AS of_owner
+UNION ALL
+SELECT * FROM (
+    SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+    WHERE :source = 'scope' AND f.pending > 0 AND f.submission_scope = :submission_scope AND f.scope_id = :scope_id
+        AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+        AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY f.rank, f.turn, f.id LIMIT :window
+) AS of_scope
+UNION ALL
+SELECT * FROM (
+    SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+    WHERE :source = 'near' AND f.pending > 1
+        AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+        AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY f.rank, f.turn, f.id LIMIT :window
+) AS of_near
+UNION ALL
+SELECT f.*, chosen.id AS own FROM (
+    SELECT m.id, m.fold FROM proposals AS m
+    WHERE (:source = 'second' OR :source = 'mine') AND m.state = 'pending' AND (m.begun = 1 OR m.second = 1)
+    ORDER BY m.id LIMIT :window
+) AS chosen
+JOIN folds AS f ON f.id = chosen.fold
+UNION ALL
+SELECT f.*, chosen.id AS own FROM (
+    SELECT m.id, m.fold FROM proposals AS m
+    WHERE (:source = 'derived') AND m.state = 'pending' AND m.derived_from IS NOT NULL
+    ORDER BY m.id LIMIT :window
+) AS chosen
+JOIN folds AS f ON f.id = chosen.fold
+UNION ALL
+SELECT f.*, chosen.id AS own FROM (
+    SELECT m.id, m.fold FROM proposals AS m
+    WHERE :source = 'retracted' AND m.state = 'pending' AND m.id IN (
+        -- include: tainted
+    )
+    ORDER BY m.id LIMIT :window
+) AS chosen
+JOIN folds AS f ON f.id = chosen.fold
+UNION ALL
+SELECT f.*, chosen.id AS own FROM (
+    SELECT m.id, m.fold FROM attention AS a
+    JOIN proposals AS m ON m.id = a.proposal AND m.state = 'pending'
+    WHERE :source = 'assigned' AND a.person = :assigned AND a.cause = 'assigned'
+    ORDER BY m.id LIMIT :window
+) AS chosen
+JOIN folds AS f ON f.id = chosen.fold
+UNION ALL
+SELECT f.*, chosen.id AS own FROM (
+    SELECT m.id, m.fold FROM claims AS k
+    JOIN proposals AS m ON m.id = k.proposal AND m.state = 'pending'
+    WHERE (:source = 'held' OR (:source = 'mine' AND m.begun = 0 AND m.second = 0)) AND k.until > :now
+    ORDER BY k.until LIMIT :window
+) AS chosen
+JOIN folds AS f ON f.id = chosen.fold
+UNION ALL
+SELECT f.*, chosen.id AS own FROM (
+    SELECT m.id, m.fold FROM (
+        SELECT DISTINCT s.proposal
+        FROM (
+            SELECT q.submission FROM quarantine AS q WHERE :source = 'conflict' ORDER BY q.id DESC LIMIT :window
+        ) AS refused
+        JOIN submissions AS s ON s.id = refused.submission
+    ) AS collided
+    JOIN proposals AS m ON m.id = collided.proposal AND m.state = 'pending'
+    WHERE TRUE
+    ORDER BY m.id LIMIT :window
+) AS chosen
+JOIN folds AS f ON f.id = chosen.fold
+
+-- The keys of what matches a filter, in the queue's order. A set of folds shows of each the oldest proposal that matches.
+-- LIMIT and a scalar subquery keep PostgreSQL from joining proposals as a whole.
 -- name: queue_matching
 SELECT near.proposal, near.fold, near.rank, near.turn, near.pending AS like_it
 FROM (
@@ -18,98 +113,7 @@ FROM (
             AND (:producer = '' OR m.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
     )) AS proposal
     FROM (
-            SELECT * FROM (
-                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
-                WHERE :source = 'line' AND f.pending > 0
-                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
-                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
-                ORDER BY f.rank, f.turn, f.id LIMIT :window
-            ) AS of_line
-            UNION ALL
-            SELECT * FROM (
-                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
-                WHERE :source = 'producer' AND f.pending > 0 AND f.producer = (SELECT id FROM producers WHERE producer_identity = :producer)
-                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
-                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
-                ORDER BY f.rank, f.turn, f.id LIMIT :window
-            ) AS of_producer
-            UNION ALL
-            SELECT * FROM (
-                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
-                WHERE :source = 'owner' AND f.pending > 0 AND f.owner = :owner
-                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
-                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
-                ORDER BY f.rank, f.turn, f.id LIMIT :window
-            ) AS of_owner
-            UNION ALL
-            SELECT * FROM (
-                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
-                WHERE :source = 'scope' AND f.pending > 0 AND f.submission_scope = :submission_scope AND f.scope_id = :scope_id
-                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
-                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
-                ORDER BY f.rank, f.turn, f.id LIMIT :window
-            ) AS of_scope
-            UNION ALL
-            SELECT * FROM (
-                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
-                WHERE :source = 'near' AND f.pending > 1
-                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
-                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
-                ORDER BY f.rank, f.turn, f.id LIMIT :window
-            ) AS of_near
-            UNION ALL
-            SELECT f.*, chosen.id AS own FROM (
-                SELECT m.id, m.fold FROM proposals AS m
-                WHERE (:source = 'second' OR :source = 'mine') AND m.state = 'pending' AND (m.begun = 1 OR m.second = 1)
-                ORDER BY m.id LIMIT :window
-            ) AS chosen
-            JOIN folds AS f ON f.id = chosen.fold
-            UNION ALL
-            SELECT f.*, chosen.id AS own FROM (
-                SELECT m.id, m.fold FROM proposals AS m
-                WHERE (:source = 'derived') AND m.state = 'pending' AND m.derived_from IS NOT NULL
-                ORDER BY m.id LIMIT :window
-            ) AS chosen
-            JOIN folds AS f ON f.id = chosen.fold
-            UNION ALL
-            SELECT f.*, chosen.id AS own FROM (
-                SELECT m.id, m.fold FROM proposals AS m
-                WHERE :source = 'retracted' AND m.state = 'pending' AND m.id IN (
-                    -- include: tainted
-                )
-                ORDER BY m.id LIMIT :window
-            ) AS chosen
-            JOIN folds AS f ON f.id = chosen.fold
-            UNION ALL
-            SELECT f.*, chosen.id AS own FROM (
-                SELECT m.id, m.fold FROM attention AS a
-                JOIN proposals AS m ON m.id = a.proposal AND m.state = 'pending'
-                WHERE :source = 'assigned' AND a.person = :assigned AND a.cause = 'assigned'
-                ORDER BY m.id LIMIT :window
-            ) AS chosen
-            JOIN folds AS f ON f.id = chosen.fold
-            UNION ALL
-            SELECT f.*, chosen.id AS own FROM (
-                SELECT m.id, m.fold FROM claims AS k
-                JOIN proposals AS m ON m.id = k.proposal AND m.state = 'pending'
-                WHERE (:source = 'held' OR (:source = 'mine' AND m.begun = 0 AND m.second = 0)) AND k.until > :now
-                ORDER BY k.until LIMIT :window
-            ) AS chosen
-            JOIN folds AS f ON f.id = chosen.fold
-            UNION ALL
-            SELECT f.*, chosen.id AS own FROM (
-                SELECT m.id, m.fold FROM (
-                    SELECT DISTINCT s.proposal
-                    FROM (
-                        SELECT q.submission FROM quarantine AS q WHERE :source = 'conflict' ORDER BY q.id DESC LIMIT :window
-                    ) AS refused
-                    JOIN submissions AS s ON s.id = refused.submission
-                ) AS collided
-                JOIN proposals AS m ON m.id = collided.proposal AND m.state = 'pending'
-                WHERE TRUE
-                ORDER BY m.id LIMIT :window
-            ) AS chosen
-            JOIN folds AS f ON f.id = chosen.fold
+        -- include: folds_of_set
     ) AS f
     WHERE (f.rank, f.turn, f.id) > (:rank, :turn, :fold) AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
         AND (:submission_scope = '' OR f.submission_scope = :submission_scope)
@@ -158,6 +162,17 @@ WHERE (
 ) = 1
 ORDER BY near.rank, near.turn, near.fold, near.proposal
 LIMIT :number
+
+-- How many rows match a filter, and in how many folds they were looked for: if these are all of `window`, there may be
+-- more.
+-- name: count_matching
+SELECT
+    (SELECT count(*) FROM (
+        -- include: queue_matching
+    ) AS matching) AS number,
+    (SELECT count(*) FROM (
+        -- include: folds_of_set
+    ) AS found) AS looked_through
 
 -- The rows of a filter that says no more than the index of its set.
 -- name: count_in_line
@@ -251,7 +266,9 @@ LIMIT :number
 
 -- name: count_decided
 SELECT count(*) AS number FROM (
-    SELECT 1 FROM review_records WHERE person = :person AND decided_at >= :since LIMIT :most
+    SELECT 1 FROM review_records
+    WHERE person = :person AND decided_at >= :since AND decision <> 'undo'
+    LIMIT :most
 ) AS counted
 
 -- name: count_pending
