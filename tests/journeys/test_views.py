@@ -13,6 +13,25 @@ TEXTS = [
     "Lint before the review of any change.",
 ]
 
+CONTRASTS = """() => {
+    const channels = (color) => color.match(/[0-9.]+/g).map(Number);
+    const light = ([red, green, blue]) => [[red, 0.2126], [green, 0.7152], [blue, 0.0722]]
+        .map(([value, part]) => [value / 255, part])
+        .reduce((sum, [value, part]) =>
+            sum + part * (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4), 0);
+    return [...document.querySelectorAll('main kbd')].filter((one) => one.checkVisibility()).map((one) => {
+        let behind = one;
+        while (channels(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+        const [paper, own] = [behind, one].map((each, at) =>
+            channels(getComputedStyle(each)[at ? 'color' : 'backgroundColor']));
+        const alpha = Number(getComputedStyle(one).opacity);
+        const ink = [0, 1, 2].map((at) => own[at] * alpha + paper[at] * (1 - alpha));
+        const [more, less] = [light(ink), light(paper)].sort((a, b) => b - a);
+        return (more + 0.05) / (less + 0.05);
+    });
+}"""
+"""Returns the contrast of each visible keycap's letter with what is behind it."""
+
 
 def fill(journey: Journey) -> None:
     """Submit proposals of two kinds and wait until the queue shows them sorted."""
@@ -105,3 +124,27 @@ def test_a_phone_reaches_settings_and_shows_no_keys(with_scripts: Journey) -> No
     assert page.locator("kbd:visible").count() == 0
     page.get_by_role("link", name="Settings").tap()
     expect(page.get_by_role("heading", name="Settings", exact=True)).to_be_visible()
+
+
+@EITHER_WAY
+def test_the_queue_leads_on_from_the_row_of_the_proposal(journey: Journey) -> None:
+    """The way back to the queue selects the row from which a person came, also inside a filter."""
+    fill(journey)
+    page = journey.sign_in("cora")
+    for text in (TEXTS[1], TEXTS[2]):
+        page.goto(f"{journey.url}/review?q=a")
+        page.get_by_role("link", name=text).click()
+        page.get_by_role("link", name="Filtered queue").click()
+        expect(page.get_by_role("link", name=text)).to_be_focused()
+
+
+def test_every_keycap_is_as_legible_as_text(with_scripts: Journey) -> None:
+    """The letters on the keycaps have the contrast of text (WCAG 1.4.3) in both color schemes."""
+    fill(with_scripts)
+    page = with_scripts.sign_in("cora")
+    page.get_by_role("link", name=TEXTS[0]).click()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        ratios = page.evaluate(CONTRASTS)
+        assert len(ratios) > 10
+        assert min(ratios) >= 4.5, scheme

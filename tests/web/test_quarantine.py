@@ -208,6 +208,14 @@ def test_what_another_person_settled_is_taken_back_with_a_reason(service: Servic
     assert "It was no retry." in bob.browser.get(f"/quarantine/{refused}").text
 
 
+def test_the_page_of_a_conflict_shows_at_once_where_the_events_differ(service: Service, refused: str) -> None:
+    """On the event's own page the differences are open, in the list those of short texts are folded."""
+    desk = service.sign_in()
+    for path, opened in ((f"/quarantine/{refused}", "open"), ("/quarantine", "")):
+        before = desk.browser.get(path).text.partition("<summary>Where they differ")[0]
+        assert before.rstrip().endswith(f"<details {opened}>"), path
+
+
 def test_the_pair_is_shown_place_by_place(service: Service) -> None:
     """Of two long texts only the differences are shown side by side, with the amount of equal text between."""
     same = " ".join(f"Step {number} is the same in both." for number in range(40))

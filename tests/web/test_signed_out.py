@@ -1,7 +1,9 @@
 """Actions of a person whose session or account ends at the same moment lead to the sign-in and record nothing."""
 
+import html
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import parse_qsl, unquote_plus
 
 import pytest
 
@@ -106,3 +108,31 @@ def test_decisions_while_an_account_is_disabled_are_whole_or_not_at_all(service:
     assert set(statuses) <= {303, 401}
     assert statuses.count(303) == records(service)
     assert decide(proposals[-1]) in {401, 409}
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "back"),
+    [
+        ("/review/ID/approve", "q=deploy", "/review/ID?q=deploy"),
+        ("/review/ID/claim", "", "/review/ID"),
+        ("/review/next", "q=deploy", "/review?q=deploy"),
+        ("/review/group/reject?like=ID", "", "/review/group?like=ID"),
+        ("/quarantine/ID/keep", "q=deploy", "/quarantine/ID?q=deploy"),
+        ("/quarantine/group/marks?q=deploy", "", "/quarantine?q=deploy"),
+        ("/memories/ID/keep", "", "/memories/ID"),
+        ("/memories/propose", "", "/memories/propose"),
+        ("/policy/rehearsal/stop", "", "/policy/rehearsal"),
+        ("/settings", "", "/settings"),
+        ("/settings/password", "", "/settings"),
+        ("/operations/revoke-token", "", "/operations"),
+    ],
+)
+def test_the_sign_in_leads_back_to_the_page_of_the_form(service: Service, path: str, query: str, back: str) -> None:
+    """A person who was signed out goes on with the same page and filter."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    answer = service.client.post(path.replace("ID", proposal), data=dict(parse_qsl(query)))
+    assert answer.status_code == 401
+    link = html.unescape(answer.text).partition('href="/login?next=')[2].partition('"')[0]
+    assert unquote_plus(link) == back.replace("ID", proposal)
+    page = service.client.get(f"/login?next={link}").text
+    assert f'name="next" value="{html.escape(unquote_plus(link))}"' in page

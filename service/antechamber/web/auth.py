@@ -2,7 +2,7 @@
 
 import asyncio
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,11 +27,13 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class SignInNeededError(AntechamberError):
-    """A page for people was requested without a session; `typed` is the text that would otherwise be lost."""
+    """A page for people was requested without a session, or a form sent: what was typed into it would be lost."""
 
-    def __init__(self, typed: str = "") -> None:
+    def __init__(self, form: Mapping[str, str] | None = None) -> None:
         super().__init__("Sign in to go on.")
-        self.typed = typed
+        self.typed: Final = typed_text(form or {})
+        self.within: Final = (form or {}).get("q", "")
+        """The filter of the page with the form."""
 
 
 class Authentication(AbstractAuthenticationMiddleware):
@@ -145,7 +147,7 @@ def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Account
     check_origin(request)
     account = request.scope["user"]
     if not isinstance(account, Account):
-        raise SignInNeededError(typed_text(form))
+        raise SignInNeededError(form)
     expected = csrf_token(request.app.state.secret, account)
     if not hmac.compare_digest(form.get("csrf", "").encode(), expected.encode()):
         raise PermissionDeniedException(detail="This form is not from your session. Reload the page and send it again.")
@@ -160,10 +162,10 @@ async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> 
     try:
         return await asyncio.to_thread(work, *arguments)
     except SignedOutError:
-        raise SignInNeededError(typed_text(form)) from None
+        raise SignInNeededError(form) from None
 
 
-def typed_text(form: dict[str, str]) -> str:
+def typed_text(form: Mapping[str, str]) -> str:
     """Return the text that was typed into a form."""
     return "\n\n".join(filter(None, map(form.get, ("content", "reason_text", "reveal_reason"))))
 

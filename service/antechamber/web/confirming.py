@@ -40,7 +40,7 @@ async def confirm(request: AnyRequest, form: dict[str, str], account: Account, b
     try:
         good = await passwords.signing_in(partial(_check, access.passwords, passwords, account, form[FIELD]))
     except SignedOutError:
-        raise SignInNeededError(typed_text(form)) from None
+        raise SignInNeededError(form) from None
     except (TooManyAttemptsError, TooManySignInsError) as error:
         answer = await thread_pools.run(thread_pools.PAGES, show, status_of(error), str(error))
         answer.headers["retry-after"] = str(error.wait)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
@@ -45,6 +46,8 @@ _PAGE_TEXTS: Final = {
     405: "This address does not answer that kind of request.",
     413: "What was sent is too large.",
 }
+_OWN_PAGES: Final = frozenset({"/memories/propose", "/policy/rehearsal"})
+"""Pages whose form is sent to their own path."""
 
 _ITEMS: Final = ("/v1/submissions/", "/v1/memories/")
 """Paths below which each name is that of an item, also one with a slash, which no item has."""
@@ -177,12 +180,27 @@ def on_unavailable(request: AnyRequest, error: BusyError | LogError | Unavailabl
 
 
 def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response[Any]:
-    """Redirect readers to the sign-in page; show typed text to its author first, so that it is not lost."""
+    """Redirect readers to the sign-in page; show typed text to its author first, so that it is not lost.
+
+    Both lead back to the page that was requested, or that had the form.
+    """
     if request.method in SAFE_METHODS:
         query = request.scope["query_string"].decode("latin-1")
         url = request.scope["path"] + (f"?{query}" if query else "")
         return Redirect("/login", query_params={"next": url}, status_code=303)
-    return Template("signed-out.html", context={"typed": error.typed}, status_code=status_of(error))
+    kept = dict(request.query_params) | ({"q": error.within} if error.within else {})
+    url = _page_of(request.scope["path"]) + (f"?{urlencode(kept)}" if kept else "")
+    return Template("signed-out.html", context={"typed": error.typed, "next": url}, status_code=status_of(error))
+
+
+def _page_of(path: str) -> str:
+    """Return the path of the page whose form is sent to a path."""
+    parts = path.split("/")[1:]
+    if path in _OWN_PAGES or len(parts) == 1:
+        return path
+    # A proposal, an event or a memory has a page; the marks of many events are a form of the list.
+    one = len(parts) > 2 and parts[:2] != ["quarantine", "group"]  # noqa: PLR2004 -- a section, one of its items, an action
+    return "/" + "/".join(parts[: 2 if one else 1])
 
 
 def on_bug(request: AnyRequest, error: Exception) -> Response[Any]:

@@ -18,7 +18,7 @@ from antechamber.core.review.queue_filter import FilterError, QueueFilter, same_
 from antechamber.flows.quarantine import PAGE, Quarantine
 from antechamber.flows.sealed_events import SealedEvents
 from antechamber.web import thread_pools
-from antechamber.web.auth import SignInNeededError, needs_role, typed_text
+from antechamber.web.auth import SignInNeededError, needs_role
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.desk import address_of
 from antechamber.web.pages import MAX_FORM, AccountRequest, items_of, page, read_form
@@ -44,7 +44,7 @@ async def settle_many(
         decisions = read_marks(decision, form)
         results = await quarantine.settle_many(decisions, account)
     except SignedOutError:
-        raise SignInNeededError(typed_text(form)) from None
+        raise SignInNeededError(form) from None
     except ValueError as error:
         return await thread_pools.run(thread_pools.PAGES, _show_list, request, quarantine, None, str(error))
     return await thread_pools.run(thread_pools.PAGES, _show_list, request, quarantine, results, None, decision)
@@ -136,7 +136,7 @@ async def settle(
     try:
         opened = await quarantine.settle(quarantine_id, decision_form, account)
     except SignedOutError:
-        raise SignInNeededError(typed_text(form)) from None
+        raise SignInNeededError(form) from None
     except DECISION_ERRORS as error:
         show = partial(render_event, request, quarantine_id)
         return await thread_pools.run(thread_pools.PAGES, show, str(error), form, status_of(error))

@@ -14,7 +14,7 @@ from antechamber.core.review.edit_field import FieldError, from_field
 from antechamber.core.review.quarantine import QuarantineForm
 from antechamber.flows.sealed_events import RevealForm, SealedEvents, SealedSettling
 from antechamber.web import thread_pools
-from antechamber.web.auth import SignInNeededError, act, typed_text
+from antechamber.web.auth import SignInNeededError, act
 from antechamber.web.confirming import confirm
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.pages import MAX_FORM, page, read_form
@@ -70,7 +70,7 @@ async def settle_sealed(
     try:
         settled = await sealed_events.settle(quarantine_id, asked, account, _read_content(form))
     except SignedOutError:
-        raise SignInNeededError(typed_text(form)) from None
+        raise SignInNeededError(form) from None
     except DECISION_ERRORS as error:
         show = partial(render_event, request, quarantine_id)
         return await thread_pools.run(thread_pools.PAGES, show, str(error), form, status_of(error))
