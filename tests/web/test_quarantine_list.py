@@ -85,6 +85,23 @@ def test_marked_events_are_settled_with_a_record_each_and_undone_together(servic
     assert len(records(service)) == 6
 
 
+def test_marks_and_note_that_were_not_recorded_are_kept(service: Service, events: list[str]) -> None:
+    """After a refused form, and after one that was recorded in part, the rest can be sent again as it was."""
+    desk = service.sign_in()
+    fields = fields_of(desk.browser.get("/quarantine").text) | {"reason_text": "Seen."}
+    refused = desk.post("/quarantine/group/marks", fields | {"mark-1": "dismiss", "mark-2": "promote"})
+    assert refused.status_code == 400
+    late = {"mark-1": "dismiss", "mark-3": "open", "item-3": f"{events[1]} 7"}
+    partly = desk.post("/quarantine/group/marks", fields | late)
+    assert "1 recorded. 1 not recorded:" in said_on(partly.text)
+    for page, number, mark in ((refused.text, 1, "dismiss"), (partly.text, 2, "open")):
+        assert re.findall(r'name="mark-(\d)"\s+value="(\w+)"\s+checked', page) == [(str(number), mark)]
+        assert 'name="reason_text" maxlength="2000" value="Seen."' in page
+    done = desk.post("/quarantine/group/marks", fields | {"mark-3": "open", "decision_key": "another"})
+    assert "1 recorded." in done.text
+    assert 'name="reason_text" maxlength="2000" value=""' in done.text
+
+
 @pytest.mark.usefixtures("events")
 def test_what_cannot_be_settled_in_the_list_is_refused(service: Service) -> None:
     """An owner, a long text, an unknown mark, none at all, and another role settle nothing."""

@@ -83,6 +83,26 @@ def test_each_item_of_a_source_gets_its_own_mark_and_record(service: Service, so
     assert "0 undone. 3 not undone:" in decide(desk, location, "undo", undo_of(sent.text))
 
 
+def test_what_was_not_recorded_keeps_its_marks_and_the_note(service: Service, source: list[str]) -> None:
+    """A note with private data is refused for each item, and the form can be corrected and sent again as it was."""
+    desk, location = service.sign_in(), f"source={source[0]}"
+    note = "Ask zoe.quill" + "@" + "lovelace.dev."
+    marks = {"mark-1": "approve", "mark-2": "reject outdated", "reason_text": note}
+    page = desk.post(f"/review/group/marks?{location}", fields_of(desk, location) | marks).text
+    assert "0 recorded. 2 not recorded:" in said_on(page)
+    assert "The note holds private data" in page
+    assert re.findall(r'name="mark-(\d)"\s+value="([a-z ]+)"\s+checked', page) == [
+        ("1", "approve"),
+        ("2", "reject outdated"),
+    ]
+    assert f'name="reason_text" maxlength="2000" value="{note}"' in page
+    done = desk.post(
+        f"/review/group/marks?{location}", fields_of(desk, location) | marks | {"reason_text": "Seen."}
+    ).text
+    assert "2 recorded." in done
+    assert 'name="reason_text" maxlength="2000" value=""' in done
+
+
 def test_a_stale_text_a_used_key_and_a_wrong_mark_are_refused(service: Service, source: list[str]) -> None:
     """Each item is refused by itself; the others are recorded, and a form that was sent before records nothing."""
     desk, eve, location = service.sign_in(), service.sign_in("eve"), f"source={source[0]}"

@@ -16,7 +16,7 @@ from antechamber.web import thread_pools
 from antechamber.web.auth import act, needs_role
 from antechamber.web.decisions import curator, read_decision
 from antechamber.web.desk import address_of, filter_of
-from antechamber.web.pages import MAX_FORM, AccountRequest, items_of, page, read_form
+from antechamber.web.pages import MAX_FORM, AccountRequest, items_of, marks_of, page, read_form
 from antechamber.web.problems import AnyRequest
 
 _KINDS: Final[dict[str, DecisionKind]] = {"approve": "approve", "reject": "reject", "undo": "undo"}
@@ -52,7 +52,9 @@ async def decide_on_group(decision: FromPath[str], request: AnyRequest, groups: 
     except (ForbiddenDecisionError, InvalidDecisionError, ValueError) as error:
         shown = partial(_show, error=str(error), filled=form)
         return await thread_pools.run(thread_pools.PAGES, shown, request, groups)
-    return await thread_pools.run(thread_pools.PAGES, partial(_show, decision=decision), request, groups, results)
+    left = form if decision != "undo" and any(failure for _, failure in results) else None
+    shown = partial(_show, decision=decision, filled=left)
+    return await thread_pools.run(thread_pools.PAGES, shown, request, groups, results)
 
 
 def _show(
@@ -66,7 +68,7 @@ def _show(
 ) -> Template:
     """Render a group; after a decision on it with the result of each item, and a way to undo all of them.
 
-    `filled` is a form that recorded nothing, whose selection and note are shown again.
+    `filled` is a form of which not all was recorded, whose selection, marks and note are shown again.
     """
     query, account = request.query_params, request.scope["user"]
     choice, within = _choice_of(query, filled or {}), query.get("q", "")
@@ -81,6 +83,7 @@ def _show(
         "error": error,
         "form": filled or {},
         "selected": None if filled is None else {value.split(" ")[0] for _, value in items_of(filled)},
+        "marks": marks_of(filled or {}),
         "again": address_of("/review/group", within, **address),
         "address": address_of("", within if filter_of(within, account.person) else "", **address),
         "within": within if filter_of(within, account.person) else "",

@@ -115,6 +115,11 @@ def items_of(form: Mapping[str, str]) -> list[tuple[str, str]]:
     return sorted(found, key=lambda item: (len(item[0]), item[0]))
 
 
+def marks_of(form: Mapping[str, str]) -> dict[str, str]:
+    """Return the mark of each item of a form by the id with which its value begins."""
+    return {value.split(" ")[0]: form.get(f"mark-{number}", "") for number, value in items_of(form)}
+
+
 def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:
     """Render a page with the common context: the signed-in account, the counters, the alarms."""
     state, account = request.app.state, request.scope["user"]

@@ -21,7 +21,7 @@ from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, needs_role
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.desk import address_of
-from antechamber.web.pages import MAX_FORM, AccountRequest, items_of, page, read_form
+from antechamber.web.pages import MAX_FORM, AccountRequest, items_of, marks_of, page, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS if kind not in OF_SEALED}
@@ -46,8 +46,12 @@ async def settle_many(
     except SignedOutError:
         raise SignInNeededError(form) from None
     except ValueError as error:
-        return await thread_pools.run(thread_pools.PAGES, _show_list, request, quarantine, None, str(error))
-    return await thread_pools.run(thread_pools.PAGES, _show_list, request, quarantine, results, None, decision)
+        return await thread_pools.run(
+            thread_pools.PAGES, partial(_show_list, request, quarantine, error=str(error), form=form)
+        )
+    left = form if decision != "undo" and any(failure for _, failure in results) else None
+    show = partial(_show_list, request, quarantine, results, action=decision, form=left)
+    return await thread_pools.run(thread_pools.PAGES, show)
 
 
 def _show_list(
@@ -56,8 +60,12 @@ def _show_list(
     results: list[tuple[str, str | None]] | None = None,
     error: str | None = None,
     action: str = "",
+    form: dict[str, str] | None = None,
 ) -> Template:
-    """Render one page of the filtered list; after decisions with the result of each, and a way to undo all of them."""
+    """Render one page of the filtered list; after decisions with the result of each, and a way to undo all of them.
+
+    `form` is one of which not all was recorded, whose marks and note are shown again.
+    """
     account, text, wanted = request.scope["user"], request.query_params.get("q", ""), QueueFilter()
     try:
         wanted = read_quarantine_filter(text, account.person)
@@ -77,6 +85,7 @@ def _show_list(
         "views": views,
         "filtered": filtered,
     }
+    context |= {"form": form or {}, "marks": marks_of(form or {})}
     context |= {"chips": split_filter(text) if filtered else [], "again": address_of("/quarantine", text)}
     return page(request, "quarantine.html", 400 if error else 200, **context)
 
