@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from antechamber import app
+from antechamber.core.rows.notes import ProposalActivity
 from antechamber.settings import Location
 from support import Desk, Service, event, running, write_policies
 
@@ -290,12 +292,13 @@ def test_an_erased_proposal_takes_no_note(service: Service) -> None:
 
 
 def test_an_open_tab_hears_of_an_answer(service: Service) -> None:
-    """The counters of a tab that shows a proposal have the number of notes that its producer wrote."""
+    """The counters of a tab that shows a proposal have the number of all notes, and of those of its producer."""
     receipt, views = propose(service, "Deploy on Fridays."), service.state.desk_views
     assert service.sign_in("bob").write(receipt["proposal_id"], "question", "Which?").status_code == 303
-    assert (views.counters(receipt["proposal_id"]).answers, views.counters().answers) == (0, None)
+    asked = ProposalActivity(decisions=0, notes=1, answers=0)
+    assert (views.counters(receipt["proposal_id"]).activity, views.counters().activity) == (asked, None)
     assert service.answer(receipt["submission_id"], "All.", "k").status_code == 201
-    assert views.counters(receipt["proposal_id"]).answers == 1
+    assert views.counters(receipt["proposal_id"]).activity == replace(asked, notes=2, answers=1)
     assert 'data-answers="1"' in service.sign_in("bob").browser.get(f"/review/{receipt['proposal_id']}").text
 
 

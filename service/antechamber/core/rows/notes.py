@@ -67,7 +67,7 @@ class SubmittedProposal(Struct, frozen=True, kw_only=True):
 
 
 class ProposalActivity(Struct, frozen=True, kw_only=True):
-    """How much was decided and said about a proposal, by which an open page notices what came later."""
+    """How much was decided and said about a proposal; an open page notices when it becomes more."""
 
     decisions: int
     """Review records, also of decisions after which it still waits."""
