@@ -56,7 +56,7 @@ def test_a_source_is_read_whole_and_each_item_gets_its_mark(journey: Journey) ->
     assert journey.remembered() == ["Prefer short branches."]
     assert sorted(told(journey), key=str) == [("approve", None, "bob"), ("reject", "outdated", "bob")]
     press(page, "Undo all 2")
-    said(page, "2 recorded")
+    said(page, "2 undone")
     expect(page.locator("article")).to_have_count(3)
     assert journey.remembered() == []
 
