@@ -59,8 +59,8 @@ def find_national_numbers(text: str, effort: Effort) -> Iterator[tuple[int, int]
         digits = re.sub("[^0-9]", "", match[0])
         countries = list(_COUNTRIES.get(len(digits), ()))
         countries += [country for form, country in _GROUPED.items() if re.fullmatch(form, match[0])]
-        # Times are written without separators.
-        if countries and _TIME.fullmatch(match[0]) is None:
+        # Times are written without separators; powers of two are limits and sizes.
+        if countries and _TIME.fullmatch(match[0]) is None and int(digits).bit_count() > 1:
             effort.spend(_UNITS)
             if any(CHECKS[country](digits) or CHECKS[country](match[0]) for country in countries):
                 yield match.span()

@@ -76,7 +76,11 @@ def _is_long(address: str) -> bool:
 def _is_exposed(text: str) -> bool:
     """Return whether an address of version 4 is neither reserved nor malformed."""
     numbers = tuple(map(int, text.split(".")))
-    return max(numbers) <= _MOST_NUMBER and not any(numbers[: len(first)] == first for first in _HARMLESS_V4)
+    return (
+        max(numbers) <= _MOST_NUMBER
+        and numbers[0] < _MOST_NUMBER
+        and not any(numbers[: len(first)] == first for first in _HARMLESS_V4)
+    )
 
 
 def _is_exposed_v6(text: str) -> bool:
@@ -85,7 +89,7 @@ def _is_exposed_v6(text: str) -> bool:
         address = IPv6Address(text)
     except ValueError:
         return False
-    own = address.is_loopback or address.is_unspecified or address.is_link_local
+    own = address.is_loopback or address.is_unspecified or address.is_link_local or address.is_multicast
     return not own and not any(address in network for network in _HARMLESS_V6)
 
 

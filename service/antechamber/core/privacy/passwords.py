@@ -133,7 +133,7 @@ def is_wordy(value: str) -> bool:
 
 def _is_gibberish(letters: str, shortest: int = _GIBBERISH_LENGTH) -> bool:
     """Return whether letters form no word: many changes of case, or many consonants in a row."""
-    if len(letters) < shortest or not letters.isascii():
+    if len(letters) < shortest or not (letters.isascii() and letters.isalpha()):
         return False
     humps = _HUMP.findall(letters)
     run = longest = 0
@@ -163,7 +163,7 @@ def is_spoken_password(value: str) -> bool:
     """Return whether a word of a sentence is a password; a word of a dictionary is none."""
     return (
         len(value) >= _SHORTEST
-        and (_is_mixed(value) or is_long_phrase(value))
+        and (_is_mixed(value) or is_long_phrase(value) or _is_gibberish(value))
         and not is_noise(value)
         and not _PATH.match(value)
         and not is_member(value)
@@ -297,7 +297,7 @@ def is_command_password(value: str) -> bool:
     return (
         len(value) >= _SHORTEST_QUOTED
         and not value.startswith("-")
-        and (_is_mixed(value) or is_long_phrase(value))
+        and (_is_mixed(value) or is_long_phrase(value) or _is_gibberish(value))
         and not is_noise(value)
     )
 
