@@ -432,15 +432,15 @@ def test_a_bad_edit_keeps_the_policy_and_raises_an_alarm_until_mended(flows: Flo
 
 
 @pytest.mark.parametrize("content", ["", " \n"])
-def test_an_emptied_policy_file_does_not_take_effect(flows: Flows, content: str) -> None:
-    """The old policy stays in force with an alarm that names the file; a comment says that nothing is meant."""
+def test_an_emptied_policy_file_raises_an_alarm(flows: Flows, content: str) -> None:
+    """It takes effect, and the alarm names the file until it has content; a comment says that nothing is meant."""
     file, before = flows.policies / "producers.toml", flows.keeper.current
     text = file.read_text()
     file.write_text(content)
     flows.keeper.refresh()
     flows.keeper.refresh()
-    assert flows.keeper.current is before
-    assert (flows.keeper.alarm or "").startswith("producers.toml: empty")
+    assert flows.keeper.current.policy.producers == {}
+    assert "lost all content of producers.toml" in (flows.keeper.alarm or "")
     file.write_text(text)
     flows.keeper.refresh()
     assert (flows.keeper.alarm, flows.keeper.current.digest) == (None, before.digest)

@@ -19,8 +19,9 @@ REMEDIES: Final[dict[str, Remedy]] = {
         "df -h DIR",
     ),
     "policy": Remedy(
-        "The edited policy is not in force",
-        "The earlier policy stays in force. Correct the named file; the service reads it again within seconds.",
+        "A file of the policy is faulty",
+        "A faulty edit leaves the earlier policy in force, an emptied file takes effect. Correct the named file; the "
+        "service reads it again within seconds.",
         "antechamber policy check DIR",
     ),
     "processes": Remedy(

@@ -128,11 +128,9 @@ class Dashboard:
 
     def alarms_by_source(self) -> dict[str, list[str]]:
         """Return the alarms by their sources, which are those of the metrics."""
-        alarm = self._policies.alarm
-        edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
         found = {
             "store": self._store.trouble(),
-            "policy": edited,
+            "policy": self._policies.alarm,
             "processes": self._heartbeat.alarm,
             "clock": self._clock.alarm,
             "signer": self._checkpoints.alarm or self._checkpoints.doubt,

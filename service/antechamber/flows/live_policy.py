@@ -1,4 +1,8 @@
-"""Reload an edited policy as a whole; an invalid edit leaves the old policy in force and sets an alarm."""
+"""Reload an edited policy as a whole; an invalid edit leaves the old policy in force and sets an alarm.
+
+A file that lost all its content takes effect, with an alarm: it takes rights or protection away, and may be the rest of
+an interrupted copy.
+"""
 
 import logging
 import time
@@ -69,7 +73,7 @@ class PolicyReloader:
         """The gate whose scan of the desk is being built, or is complete."""
         self._steps: Iterator[None] = iter(())
         self.alarm: str | None = None
-        """Why the current files are not in force; None while they are."""
+        """What is wrong with the current files; None if nothing is."""
 
     def keep_record(self, store: Store, clock: Clock) -> None:
         """Record the policy in force in a store, and every later one before it comes into force.
@@ -126,7 +130,7 @@ class PolicyReloader:
         return hasher.digest(), frozenset(empty)
 
     def refresh(self) -> None:
-        """Bring edited files into force, or keep the old policy and set the alarm.
+        """Bring edited files into force, or keep the old policy; an invalid edit and an emptied file set the alarm.
 
         Raises BusyError or UnavailableError if the change cannot be recorded; then the old policy stays in force.
         """
@@ -136,27 +140,26 @@ class PolicyReloader:
         if fingerprint == self._seen:
             return
         try:
-            self._refuse_emptied(empty)
             policy = self._read(self._folder)
         except PolicyError as error:
-            self.alarm = str(error)
+            self.alarm = f"The edited policy is not in force, the earlier one still is. {error}"
             _log.error("policy not reloaded, the old one stays in force: %s", error)
         else:
             force = _activate(policy)
             # If this raises, `_seen` keeps the old fingerprint, so that the next refresh, a second later, retries.
             self._record(force)
-            self.current, self.alarm, self._empty = force, None, empty
+            self.current, self.alarm = force, self._emptied(empty)
             _log.warning("policy %s is in force", self.current.digest)
         self._seen = fingerprint
 
-    def _refuse_emptied(self, empty: frozenset[str]) -> None:
-        """Refuse files that lost all their content: it takes rights or protection away that no person looked at.
-
-        Raises PolicyError.
-        """
-        if emptied := sorted(empty - self._empty):
-            message = (
-                f"{', '.join(emptied)}: empty, as after an interrupted copy or on a full disk. Write it again; if it "
-                "should hold nothing, write a comment into it (#)"
-            )
-            raise PolicyError(message)
+    def _emptied(self, empty: frozenset[str]) -> str | None:
+        """Return the alarm about files that are empty and were not when the service began."""
+        names = ", ".join(sorted(empty - self._empty))
+        if not names:
+            return None
+        alarm = (
+            f"The policy has lost all content of {names}, as after an interrupted copy or on a full disk. Write it "
+            "again; if it should hold nothing, write a comment into it (#)."
+        )
+        _log.error("%s", alarm)
+        return alarm

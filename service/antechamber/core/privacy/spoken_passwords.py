@@ -81,6 +81,10 @@ _LINK: Final = re.compile(
 )
 _PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$")
 """What is before a slash in an absolute path; elsewhere a slash may divide an account and its password."""
+_ROLE: Final = re.compile(r"(?<![\w:]):[a-z]+:`")
+"""A role in reStructuredText, as in ``:mod:`ssl```."""
+_LISTING: Final = frozenset(",，、(（")
+"""Signs in a list of words, or before the first argument of a call: a plain word behind them is no password."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
     r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker)s?(?![a-z0-9])",
@@ -169,11 +173,21 @@ def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
     if direct is not None and (span := judge.span(direct, linked=False)) is not None:
         return span
     for link in _LINK.finditer(window):
-        if link[0] == "/" and _PATH.search(window[: link.start()]):
+        if _is_of_code(link, window):
             continue
         if (span := judge.span(link, linked=True)) is not None:
             return start + span[0], start + span[1]
     return None
+
+
+def _is_of_code(link: re.Match[str], window: str) -> bool:
+    """Return whether a link is the sign of a path, of a role in reStructuredText, or of a list or call of words."""
+    sign = link[0]
+    if sign == "/" and _PATH.search(window[: link.start()]):
+        return True
+    if sign == ":" and _ROLE.match(window, link.start()):
+        return True
+    return sign[:1] in _LISTING and (link["quoted"] or "").isalpha()
 
 
 def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
