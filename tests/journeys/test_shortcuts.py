@@ -376,6 +376,24 @@ def hammer(page: Page, fields: list[Locator], rounds: int, chance: random.Random
 
 
 @on_sqlite
+def test_enter_in_a_note_sends_nothing(with_scripts: Journey) -> None:
+    """The first button of a form, which Enter presses, does nothing on the pages of proposal, event, and group."""
+    journey = with_scripts
+    journey.submit(content="Another lesson.", idempotency_key="first")
+    refused = journey.submit(content="Refused.", idempotency_key="first")["quarantine_id"]
+    page = opened(queue(journey, 2), "first")
+    for path in (
+        page.url,
+        f"{journey.url}/quarantine/{refused}",
+        f"{journey.url}/review/group?producer=worker:release-bot",
+    ):
+        page.goto(path)
+        note = page.locator("input[name=reason_text]").first
+        first = note.evaluate("field => [...field.form.elements].find((one) => one.type === 'submit')?.disabled")
+        assert first is True, path
+
+
+@on_sqlite
 def test_ten_thousand_keystrokes_in_text_fields_decide_nothing(with_scripts: Journey) -> None:
     """Text typed into any field of the desk stays text."""
     journey, chance = with_scripts, random.Random(7)  # noqa: S311 -- no secret
