@@ -303,7 +303,7 @@ def test_owners_do_not_judge_their_own_producers(service: Service, decision: str
     for name, person in (("ada", None), ("ada-private", "ada")):
         owner = service.sign_in(name, person=person)
         page = owner.browser.get(f"/review/{proposal}").text
-        acts = re.findall(r"<(?:button|fieldset)[^>]*\bdisabled\b[^>]*>", page.replace("<button disabled hidden>", ""))
+        acts = re.findall(r"<(?:button|fieldset)[^>]*\bdisabled\b(?! hidden)[^>]*>", page)
         assert len(acts) == 4
         typed = {"reason_code": "other"} | ({"content": "Changed."} if decision == "edit" else {})
         response = owner.decide(proposal, decision, **typed)
