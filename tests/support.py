@@ -508,6 +508,13 @@ def gate_without(*off: str) -> Gate:
     return Gate(RULES, dict.fromkeys(off, "off"))
 
 
+def edit_field(page: str) -> str:
+    """Return the content of a page's edit field, as a browser reads it."""
+    found = re.search(r'<textarea\s+id="content"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)
+    assert found
+    return html.unescape(found[1])
+
+
 def places_of(findings: list[Finding]) -> list[tuple[str, str]]:
     """Return pointer and rule of each finding, each pair once, in order."""
     return list(dict.fromkeys((one.pointer, one.rule_id) for one in findings))

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from antechamber.core.review.edit_field import MAX_TOKENS
-from support import Desk, Service, event
+from support import Desk, Service, edit_field, event
 
 PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0646\u0645\u06cc\u200c\u0634\u0648\u062f"
 EMOJI = "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u26a0\ufe0f"
@@ -20,13 +20,6 @@ def propose(service: Service, content: str = ODD) -> str:
     """Submit an event and return its proposal."""
     proposal: str = service.submit(event(content)).json()["proposal_id"]
     return proposal
-
-
-def field(page: str) -> str:
-    """Return the content of a page's edit field, as a browser reads it."""
-    found = re.search(r'<textarea\s+id="content"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)
-    assert found
-    return html.unescape(found[1])
 
 
 def stored(service: Service, desk: Desk, proposal: str) -> str:
@@ -44,7 +37,7 @@ def words(page: str) -> str:
 def test_a_word_typed_at_the_end_changes_nothing_else(service: Service) -> None:
     """Persian, emoji, wide spaces, soft hyphens and hidden characters reach the memory as proposed."""
     proposal, bob = propose(service), service.sign_in("bob")
-    typed = field(bob.browser.get(f"/review/{proposal}").text) + " Done."
+    typed = edit_field(bob.browser.get(f"/review/{proposal}").text) + " Done."
     assert PERSIAN in typed
     assert EMOJI in typed
     assert "soft\u27e6U+00AD\u27e7hyphen" in typed
@@ -55,7 +48,7 @@ def test_a_word_typed_at_the_end_changes_nothing_else(service: Service) -> None:
 def test_a_token_that_is_deleted_is_the_whole_change(service: Service) -> None:
     """When a curator removes a token of hidden characters, nothing else changes."""
     proposal, bob = propose(service), service.sign_in("bob")
-    typed = field(bob.browser.get(f"/review/{proposal}").text)
+    typed = edit_field(bob.browser.get(f"/review/{proposal}").text)
     typed = typed.replace("\u27e6U+202E\u27e7", "").replace("\u27e6U+202C\u27e7", "")
     assert bob.decide(proposal, "edit", content=typed, reason_code="unsafe").status_code == 303
     assert stored(service, service.sign_in("eve"), proposal) == ODD.replace("\u202e", "").replace("\u202c", "")
@@ -90,7 +83,7 @@ def test_a_curator_goes_back_to_editing_without_losing_a_word(service: Service) 
     shown = bob.post(f"/review/{proposal}/edit", bob.form(proposal) | typed)
     back = bob.post(f"/review/{proposal}/edit", bob.draft(shown.text) | {"again": "1"})
     assert back.status_code == 200
-    assert field(back.text) == "Deploy\u27e6U+200B\u27e7 on\nTuesday."
+    assert edit_field(back.text) == "Deploy\u27e6U+200B\u27e7 on\nTuesday."
     assert "data-unsaved" in back.text
     assert "My note." in back.text
     assert 'name="q" value="deploy"' in back.text
@@ -103,7 +96,7 @@ def test_a_draft_is_refused_as_the_edit_would_be(service: Service) -> None:
     damaged = bob.decide(proposal, "edit", content="My \u27e6U+20 text.", reason_code="wrong")
     assert damaged.status_code == 400
     assert "The token \u27e6U+20 is damaged" in html.unescape(damaged.text)
-    assert field(damaged.text) == "My \u27e6U+20 text."
+    assert edit_field(damaged.text) == "My \u27e6U+20 text."
     form = bob.form(proposal) | {"content": "My text.", "reason_code": "wrong"}
     save = bob.draft(bob.post(f"/review/{proposal}/edit", form).text)
     assert service.sign_in("eve").decide(proposal, "flag").status_code == 303
@@ -146,7 +139,7 @@ def test_a_text_of_too_many_hidden_places_cannot_be_edited_but_judged(service: S
         assert "too many to be edited here" in page
         assert bob.decide(proposal, "reject", reason_code="unsafe").status_code == 303
         return
-    assert bob.decide(proposal, "edit", content=field(page) + "b", reason_code="unclear").status_code == 303
+    assert bob.decide(proposal, "edit", content=edit_field(page) + "b", reason_code="unclear").status_code == 303
     assert stored(service, service.sign_in("eve"), proposal) == text + "b"
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from support import Desk, Service, event
+from support import Desk, Service, edit_field, event
 
 TEXT = "Deploy on Fridays."
 EDIT = "Deploy on\r\nMondays."
@@ -17,13 +17,6 @@ def proposal(service: Service) -> str:
     """A proposal that waits."""
     proposal_id: str = service.submit(event(TEXT)).json()["proposal_id"]
     return proposal_id
-
-
-def edit_field(page: str) -> str:
-    """Return the content of a page's edit field."""
-    found = re.search(r'<textarea\s+id="content"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)
-    assert found
-    return html.unescape(found[1])
 
 
 def note_field(page: str) -> str:

@@ -181,11 +181,12 @@ def _is_generated(value: str) -> bool:
 
     A random password is so full of signs that it resembles code, a template or a regular expression.
     """
+    if not _SHORTEST_SECRET <= len(value) <= _LONGEST_GENERATED:
+        return False
     kinds = [_kind_of(character) for character in value]
     changes = sum(one != other for one, other in pairwise(kinds))
     return (
-        _SHORTEST_SECRET <= len(value) <= _LONGEST_GENERATED
-        and len(set(kinds)) == _KINDS
+        len(set(kinds)) == _KINDS
         and changes >= _LEAST_CHANGES * (len(value) - 1)
         and value.isascii()
         and not _TEMPLATE.match(value)
