@@ -25,7 +25,7 @@ LAUNCHER = """
 import sys
 from antechamber.store.sqlite import store
 wanted = sys.argv.pop(1)
-often = f"wal_autocheckpoint = {store.CHECKPOINT_PAGES // 16}"
+often = f"wal_autocheckpoint = {store.CHECKPOINT_PAGES // 160}"
 store._WRITER_SETTINGS = tuple(
     setting.replace("= FULL", f"= {wanted}").replace(f"wal_autocheckpoint = {store.CHECKPOINT_PAGES}", often)
     for setting in store._WRITER_SETTINGS
