@@ -6,10 +6,11 @@ import pytest
 
 from antechamber.core.policy import Policy, Privacy
 from antechamber.core.privacy import Gate, folding
+from antechamber.core.privacy.automata import Offsets
 from antechamber.core.privacy.decoders import Edit, find_joints, find_runs, without_overlaps
 from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.matcher import Matcher, _Offsets, context_pattern, trigger_pattern
+from antechamber.core.privacy.matcher import Matcher, context_pattern, trigger_pattern
 from antechamber.core.privacy.registry import SEARCHES
 from antechamber.core.privacy.rule import Finding, Rule
 from antechamber.core.privacy.texts import Text
@@ -125,6 +126,7 @@ def test_a_context_word_is_whole_at_the_end_of_its_distance_too() -> None:
     near = "ddv".ljust(distance) + "10814671"
     assert [one.rule_id for one in GATE.find_private({"": f"x {near}"})] == ["si-ddv"]
     assert GATE.find_private({"": f"x{near}"}) == []
+    assert GATE.find_private({"": f"x{'ddv'.ljust(distance + 1)}10814671"}) == []
 
 
 def test_context_words_of_scripts_without_spaces_match_within_words() -> None:
@@ -134,7 +136,7 @@ def test_context_words_of_scripts_without_spaces_match_within_words() -> None:
 
 def test_offsets_of_bytes_are_counted_in_characters() -> None:
     """Ascending offsets are counted on; a smaller one is counted from the beginning."""
-    offsets = _Offsets("\u00e9\u00e9a".encode())
+    offsets = Offsets("\u00e9\u00e9a".encode())
     assert [offsets(4), offsets(5), offsets(2)] == [2, 3, 1]
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antechamber.core.privacy import Gate, is_uuid
-from antechamber.core.privacy import matcher as matching
-from antechamber.core.privacy.automata import compile_pattern
+from antechamber.core.privacy.automata import compile_pattern, search
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.literals import needs_of
@@ -203,5 +202,5 @@ def test_an_example_that_does_not_do_what_it_claims_is_named() -> None:
 )
 def test_a_search_stays_within_its_part_of_a_text(start: int, end: int, found: tuple[tuple[int, int]] | None) -> None:
     """The first match at or behind the start and before the end is returned; an end before the start has none."""
-    spans = matching._search(compile_pattern("a"), b"aba", start, end)
+    spans = search(compile_pattern("a"), b"aba", start, end)
     assert (None if spans is None else tuple(spans)) == found

@@ -60,6 +60,13 @@ def test_edits_are_in_order_and_made_once(rows: list[list[str]]) -> None:
     assert list(find_cells(text, Effort())) == []
 
 
+def test_a_table_between_paragraphs_is_found_at_its_place() -> None:
+    """An empty line ends a table, and paragraphs without the name of a secret are passed over."""
+    table = f"user,password\nana,{VALUE}\nbo,{VALUE}"
+    text = f"Größe, Farbe.\n\n{table}\n\n{VALUE},{VALUE}\n\n{table}"
+    assert [text[edit.start :].split("\n", maxsplit=1)[0] for edit in find_cells(text, Effort())] == [VALUE] * 4
+
+
 def test_a_text_of_many_lines_has_a_bounded_cost() -> None:
     """Lines cost effort, and a text beyond the budget is not called harmless."""
     with pytest.raises(EffortSpentError):

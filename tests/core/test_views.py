@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from antechamber.core.privacy import decoders
 from antechamber.core.privacy.decoders import Edit, find_compositions, find_escapes, find_joints, find_runs
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign
@@ -195,6 +196,14 @@ def test_decoders_leave_what_they_cannot_read() -> None:
     assert list(find_joints("a b c d e f g h", spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
     cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
     assert [edit.text for edit in find_runs(cut, Effort(), pairs=False)] == ["gr\u00fc\u00dfe und mehr "]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "Z", "7", "_", " ", "  ", "\t", "\u3000", "\n", "é", "(", ")", "ab", "."])))
+def test_the_first_look_at_spaced_characters_misses_none(signs: list[str]) -> None:
+    """All are found that the pattern alone finds, whatever is around them."""
+    text = "".join(signs)
+    found = [(edit.start, edit.end) for edit in find_joints(text, spaced=True) if edit.decoder == "spaced"]
+    assert found == [match.span() for match in decoders._SPACES.finditer(text)]
 
 
 @pytest.mark.parametrize("joint", ['"a" + "b" + ', "abcd\n"])

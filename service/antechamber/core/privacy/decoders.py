@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
+from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold_sign
 from antechamber.core.privacy.selectors import SELECTORS, spell_selectors
@@ -79,6 +80,8 @@ _WRAPS: Final = re.compile(
 _BEFORE_WRAP: Final = " \t\\\r"
 _AT_WRAP: Final = re.compile(rf"{_SIGN}{{4}}")
 _SPACES: Final = re.compile(rf"(?<![^\s\"'`(\[:=])(?P<spaced>(?:{_SIGN}[ \t]{{1,2}}){{7,}}{_SIGN})(?![^\s\"'`)\].,;])")
+_MAY_BE_SPACED: Final = compile_set(rf"(?:\A|[\x00-\x20\"'`(\[:=]|[^\x00-\x7f])(?:{_SIGN}[ \t]{{1,2}}){{7}}{_SIGN}")
+"""What every text has in which characters are spaced; RE2 reads a text in a tenth of the time."""
 _BLANKS: Final = re.compile("[ \t]+")
 
 
@@ -121,7 +124,7 @@ def find_joints(text: str, *, spaced: bool) -> Iterator[Edit]:
     """
     joints = (Edit(*match.span(), "", match.lastgroup or "") for match in _JOINTS.finditer(text))
     edits = [*_bounded(joints), *_bounded(_find_wraps(text))]
-    if spaced:
+    if spaced and _MAY_BE_SPACED(text.encode(errors="replace")):
         edits += (
             Edit(match.start(), match.end(), _BLANKS.sub("", match[0]), "spaced") for match in _SPACES.finditer(text)
         )

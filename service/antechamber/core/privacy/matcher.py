@@ -1,13 +1,13 @@
 """A compiled rule: finds the spans of its values in a text, each with the bounds, checks and context verified."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 import re2
 
-from antechamber.core.privacy.automata import compile_pattern, compile_set
+from antechamber.core.privacy.automata import ANCHORED, Offsets, Spans, compile_pattern, compile_set, search
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.prefilter import Areas
@@ -16,11 +16,6 @@ from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.texts import SHORT, Text
 from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, is_masked, variety_of
-
-_Spans = Sequence[tuple[int, int]]
-"""The spans of a match and of its groups; those of a group without a match are negative."""
-_UNANCHORED: Final = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
-_ANCHORED: Final = re2._re2.RE2.Anchor.ANCHOR_START  # noqa: SLF001
 
 
 class Span(NamedTuple):
@@ -120,13 +115,13 @@ class Matcher:
                 return self._spans(text, effort, areas) if self._quick_look(data) else ()
         effort.spend(sum(end - start for start, end in areas) >> _PASS)
         for start, end in areas:
-            if _search(self._first_look, data, start, end) is not None:
+            if search(self._first_look, data, start, end) is not None:
                 return self._spans(text, effort, areas)
         return ()
 
     def _spans(self, text: Text, effort: Effort, areas: Areas) -> Iterator[Span]:
         whole = text.text(in_uuids=self.rule.in_uuids)
-        found = self._searched(whole, effort) if self._search else self._matched(text, whole, effort, areas)
+        found = self._searched(whole, effort) if self._search else self._matched(text, effort, areas)
         for match_start, match_end, start, end in found:
             if self._not_after is not None and self._not_after.search(
                 whole[max(0, match_start - _REACH) : match_start]
@@ -143,9 +138,9 @@ class Matcher:
             if self._is_value(whole[start:end]):
                 yield start, end, start, end
 
-    def _matched(self, text: Text, whole: str, effort: Effort, areas: Areas) -> Iterator[tuple[int, int, int, int]]:
+    def _matched(self, text: Text, effort: Effort, areas: Areas) -> Iterator[tuple[int, int, int, int]]:
         data = text.data(in_uuids=self.rule.in_uuids)
-        offset = _identity if len(data) == len(whole) else _Offsets(data)
+        offset = Offsets(data)
         harmless: set[bytes] = set()
         repeated = 0
         for match in self._all_matches(data, effort, areas):
@@ -166,20 +161,20 @@ class Matcher:
             span = offset(start), offset(end)
             yield first, offset(match_end), *span
 
-    def _all_matches(self, data: bytes, effort: Effort, areas: Areas) -> Iterator[_Spans]:
+    def _all_matches(self, data: bytes, effort: Effort, areas: Areas) -> Iterator[Spans]:
         for start, end in areas:
             if self._trigger is None:
                 yield from self._matches(data, start, end)
             else:
                 yield from self._triggered(self._trigger, data, effort, start, end)
 
-    def _matches(self, data: bytes, place: int, last: int) -> Iterator[_Spans]:
+    def _matches(self, data: bytes, place: int, last: int) -> Iterator[Spans]:
         """Yield the matches; one that reaches beyond its own string is searched again up to the end of the string."""
-        while (match := _search(self._compiled, data, place, last)) is not None:
+        while (match := search(self._compiled, data, place, last)) is not None:
             start, end = match[1]
             border = data.find(_BORDER, start, end)
             if border >= 0:
-                match = _search(self._compiled, data, place, border + 1) if border > start else None
+                match = search(self._compiled, data, place, border + 1) if border > start else None
                 if match is not None:
                     yield match
                 place = border + len(_BORDER)
@@ -187,17 +182,17 @@ class Matcher:
                 yield match
                 place = end
 
-    def _triggered(self, pattern: Any, data: bytes, effort: Effort, place: int, last: int) -> Iterator[_Spans]:
+    def _triggered(self, pattern: Any, data: bytes, effort: Effort, place: int, last: int) -> Iterator[Spans]:
         """Yield the matches that begin with a trigger and end within its own string.
 
         Raises EffortSpentError if there are too many triggers.
         """
-        while (trigger := _search(pattern, data, place, last)) is not None:
+        while (trigger := search(pattern, data, place, last)) is not None:
             effort.spend(_TRIGGER_UNITS)
             start, place = trigger[1]
             border = data.find(_BORDER, start, start + _WINDOW)
             end = border if border >= 0 else min(len(data), start + _WINDOW)
-            match = _search(self._compiled, data, trigger[0][0], end, anchor=_ANCHORED)
+            match = search(self._compiled, data, trigger[0][0], end, anchor=ANCHORED)
             if match is not None:
                 place = max(place, match[1][1])
                 yield match
@@ -226,9 +221,15 @@ class Matcher:
         distance = self.rule.context_distance
         first = max(whole.rfind(SEPARATOR, max(0, start - distance - len(SEPARATOR)), start), start - distance, 0)
         border = whole.find(SEPARATOR, end, end + distance)
-        # One more character at each end: a word that is cut there is none.
-        around = whole[max(first - 1, 0) : (border if border >= 0 else end + distance) + 1]
+        last = border if border >= 0 else end + distance
+        # A word that is cut at an end of this part is none.
+        around = f"{_edge(whole[max(first - 1, 0) : first])}{whole[first:last]}{_edge(whole[last : last + 1])}"
         return self._context.search(around.encode(errors="replace")) is not None
+
+
+def _edge(sign: str) -> str:
+    """Return a letter if a character may belong to a word in ASCII, else a blank."""
+    return "x" if sign.isascii() and sign.isalnum() else " "
 
 
 _LOOSE: Final = frozenset({"listed", "wrapped", "split"})
@@ -262,36 +263,6 @@ _TRIGGER_UNITS: Final = 4
 """Units of effort for one trigger."""
 _WINDOW: Final = 600
 """Bytes after a trigger in which a match ends."""
-
-
-def _identity(offset: int) -> int:
-    return offset
-
-
-def _search(pattern: Any, data: bytes, start: int, end: int, anchor: Any = _UNANCHORED) -> _Spans | None:
-    """Return the spans of the first match in a part of a text, or None.
-
-    This calls what the binding of RE2 wraps: the objects that it makes of each match take twice as long as the match.
-    """
-    if start > end:
-        return None
-    spans: _Spans = pattern._regexp.Match(anchor, data, start, end)  # noqa: SLF001
-    return spans if spans[0][0] >= 0 else None
-
-
-class _Offsets:
-    """Converts ascending byte offsets to code points; a smaller offset than before is counted from the beginning."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._byte = self._point = 0
-
-    def __call__(self, offset: int) -> int:
-        if offset < self._byte:
-            self._byte = self._point = 0
-        self._point += len(self._data[self._byte : offset].decode())
-        self._byte = offset
-        return self._point
 
 
 def bounded_pattern(rule: Rule) -> str:

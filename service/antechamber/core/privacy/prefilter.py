@@ -125,7 +125,6 @@ class Prefilter:
         words = [word for word in self._places if len(word) > 1]
         self._indexes = [self._places[word] for word in words]
         self._whole_words = frozenset(index for index, place in enumerate(self._indexes) if place not in self._loose)
-        self._automaton_indexes = {place: index for index, place in enumerate(self._indexes)}
         self._literals = _automaton(words, Implementation.ContiguousNFA)
         # Shapes have five signs, so that even a table of all transitions is small, and it is read in half the time.
         self._shapes = _automaton(self._shaped, Implementation.DFA)
@@ -133,6 +132,8 @@ class Prefilter:
         self._any_shaped = reduce(or_, self._shape_rules, 0)
         self._coarse = frozenset(shape for shape in self._shaped if not COARSE_SIGNS.isdisjoint(shape))
         self._whole = {index: RuleCandidate(index, None) for index in rules}
+        self._nearby = {index: self._find_nearby(index) for index in rules}
+        """The literals around which each rule is searched in a long text, as indexes of the automaton; else None."""
         self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
         self._by_tokens = self._rules_by_level(len(_TOKENS), lambda demand: demand.tokens)
         self._by_names = self._rules_by_level(len(_NAMES), lambda demand: demand.names)
@@ -185,7 +186,7 @@ class Prefilter:
         digits = sum(size <= fewest for size in _DIGITS)
         # A single sign is found or missed soonest.
         rows = sorted(needs.exact, key=lambda row: (len(row), max(map(len, row))))
-        exact = tuple(tuple(word.encode() for word in row) for row in rows)
+        exact = tuple(tuple(word.encode() for word in _without_longer(row)) for row in rows)
         tokens = sum(size <= needs.run for size in _TOKENS)
         names = sum(size <= needs.name_run for size in _NAMES)
         if literals is not None:
@@ -210,6 +211,14 @@ class Prefilter:
             self._shaped[shape] = self._shaped.get(shape, 0) | 1 << index
         if shapes is None:
             self._always |= 1 << index
+
+    def _find_nearby(self, rule: int) -> frozenset[int] | None:
+        """Return the literals around which a rule is searched; None if its reach is not known, or one is a sign."""
+        indexes = {place: index for index, place in enumerate(self._indexes)}
+        named = self._named[rule]
+        if self._demands[rule].reach is None or not named <= indexes.keys():
+            return None
+        return frozenset(indexes[place] for place in named)
 
     def _place(self, word: str) -> int:
         """Return the index of a literal."""
@@ -279,12 +288,13 @@ class Prefilter:
         if found & ~self._by_tokens[0]:
             found &= self._by_tokens[_count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
         rules = []
+        seen: dict[tuple[bytes, ...], bool] = {}
         while found:
             index = (found & -found).bit_length() - 1
             found &= found - 1
             demand = self._picky.get(index)
             if demand is None or (
-                not (demand.words and demand.words.isdisjoint(words)) and _has_each(data, demand.exact)
+                not (demand.words and demand.words.isdisjoint(words)) and _has_each(data, demand.exact, seen)
             ):
                 rules.append(index)
         return rules
@@ -296,25 +306,22 @@ class Prefilter:
 
         `more` is how many bytes more than characters the text has.
         """
-        signs = {place for _, place in self._signs}
-        places: dict[int, list[tuple[int, int]]] = {place: [] for rule in rules for place in self._named[rule]}
-        wanted = {self._automaton_indexes[place]: found for place, found in places.items() if place not in signs}
+        near = {rule: self._nearby[rule] for rule in rules}
+        present = {index for index, _, _ in matches}
+        wanted = present & frozenset[int]().union(*filter(None, near.values()))
+        places: dict[int, list[tuple[int, int]]] = {index: [] for index in wanted}
         for index, start, end in matches:
-            found = wanted.get(index)
-            if found is not None:
+            found = places.get(index)
+            if found is not None and len(found) <= _MOST_PLACES:
                 found.append((start, end))
-                if len(found) > _MOST_PLACES:
-                    del wanted[index]
         candidates = []
-        for rule in rules:
-            reach, literals = self._demands[rule].reach, self._named[rule]
-            if reach is None or not signs.isdisjoint(literals):
-                candidates.append(RuleCandidate(rule, None))
-                continue
-            spots = sorted(spot for literal in literals for spot in places[literal])
-            areas = (
-                _find_areas(data, spots, reach + min(more, reach * _MORE_BYTES)) if len(spots) <= _MOST_PLACES else None
-            )
+        for rule, literals in near.items():
+            areas = None
+            if literals is not None:
+                spots = sorted(spot for index in literals & wanted for spot in places[index])
+                if len(spots) <= _MOST_PLACES:
+                    reach = self._demands[rule].reach or 0
+                    areas = _find_areas(data, spots, reach + min(more, reach * _MORE_BYTES))
             candidates.append(RuleCandidate(rule, areas))
         return candidates
 
@@ -336,15 +343,26 @@ def _find_areas(data: bytes, spots: list[tuple[int, int]], reach: int) -> Areas:
     return tuple(areas)
 
 
-def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...]) -> bool:
-    """Return whether a text has a word of each row."""
+def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...], seen: dict[tuple[bytes, ...], bool]) -> bool:
+    """Return whether a text has a word of each row; `seen` remembers that of each row, as many rules share some."""
     for row in rows:
-        for word in row:
-            if word in data:
-                break
-        else:
+        has = seen.get(row)
+        if has is None:
+            has = False
+            for word in row:
+                if word in data:
+                    has = True
+                    break
+            seen[row] = has
+        if not has:
             return False
     return True
+
+
+def _without_longer(row: Iterable[str]) -> list[str]:
+    """Return words without those that have another one of them in them, which a text then has too."""
+    words = list(row)
+    return [word for word in words if not any(other != word and other in word for other in words)]
 
 
 def _count_digits(word: str) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from itertools import groupby
+from operator import or_
 from typing import Final
 from unicodedata import normalize
 
@@ -23,6 +24,10 @@ _LOWERED: Final = _LETTERS.lower()
 _UNDIVIDED: Final = _LOWERED[:128] + bytes(range(128, 256))
 """The same, but bytes beyond ASCII stay."""
 _ASCII: Final = bytes(range(128))
+_KINDS: Final = bytes.maketrans(b"\0\1", b"\2\0")
+"""Maps whether a word is ASCII to its kind, which is 2 beyond ASCII; that of a word of the lists is 1, of others 0."""
+_ROW_BEYOND: Final = re.compile(rb"\x01*\x02[\x01\x02]*")
+"""A row of kinds of words that may belong to a phrase, one of them beyond ASCII."""
 _SPELLED: Final = 3
 """Letters of a word up to which the first look compares it with the lists: they lack most of the commonest words."""
 _WORD_BITS: Final = 11
@@ -147,16 +152,19 @@ def may_have_seed_phrase(data: bytes) -> bool:
     is_known = _known_in_ascii().__contains__
     if data.isascii() or _WORD.search(data.translate(None, _ASCII).decode()) is None:
         return bool(_row()(data)) and _ENOUGH in bytes(map(is_known, data.translate(_LOWERED).split()))
-    row = 0
-    for word in data.translate(_UNDIVIDED).split():
-        if is_known(word):
-            row += 1
-        else:
-            # A character beyond ASCII, of two bytes or more, may be a word or divide words.
-            row = 0 if word.isascii() else row + len(word.translate(None, _ASCII)) // 2 + 1
-        if row >= _SHORTEST:
-            return True
-    return False
+    words = data.translate(_UNDIVIDED).split()
+    kinds = bytes(map(or_, map(is_known, words), bytes(map(bytes.isascii, words)).translate(_KINDS)))
+    return _ENOUGH in kinds or any(
+        sum(map(_count_possible, words[run.start() : run.end()])) >= _SHORTEST for run in _ROW_BEYOND.finditer(kinds)
+    )
+
+
+def _count_possible(word: bytes) -> int:
+    """Return the maximum number of words of a phrase in what is between two signs of ASCII, if it is no other word.
+
+    A character beyond ASCII, of two bytes or more, may be a word or divide words.
+    """
+    return 1 if word.isascii() else len(word.translate(None, _ASCII)) // 2 + 1
 
 
 LOOKS: Final[dict[str, Callable[[bytes], bool]]] = {"seed-phrases": may_have_seed_phrase}

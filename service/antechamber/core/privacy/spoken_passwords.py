@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antechamber.core.privacy.automata import compile_pattern
+from antechamber.core.privacy.automata import Offsets, compile_pattern, search
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.passwords import (
     is_member,
@@ -117,13 +117,15 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
 
     Raises EffortSpentError if a text has too many cues.
     """
-    done = 0
+    done = place = 0
     judge = _Judge(effort)
-    # RE2 counts bytes, which are the characters of an ASCII text; of another, its binding counts them for each match.
-    for cue in _CUE.finditer(text.encode() if text.isascii() else text):
+    data = text.encode(errors="replace")
+    offset = Offsets(data)
+    while (cue := search(_CUE, data, place, len(data))) is not None:
+        place = cue[0][1]
         effort.spend(_CUED)
-        group = next(index for index in range(1, _CUES + 1) if cue.start(index) >= 0)
-        start, end = cue.span(group)
+        group = next(index for index in range(1, _CUES + 1) if cue[index][0] >= 0)
+        start, end = map(offset, cue[group])
         if _OTHER_NOUN.match(text, end) is not None or _is_called(text, start, end):
             continue
         judge.is_password = group in _PASSWORD_GROUPS

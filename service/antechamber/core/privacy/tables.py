@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.decoders import Edit
 from antechamber.core.privacy.effort import Effort
 
@@ -23,6 +24,7 @@ _BEFORE: Final = r"(?:[a-z][a-z.-]{0,11}[ _]){0,2}"
 _MARKS: Final = "[ \t\"'*`]*"
 NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])"
 """A cell that names a secret, in the syntax of RE2; a text without one has no such table."""
+_MAY_NAME: Final = compile_set(NAMED_COLUMN)
 _NAME: Final = re.compile(rf"{_BEFORE}(?:(?P<password>{_PHRASES})|{_KEYS})", re.IGNORECASE)
 _SEPARATORS: Final = ("|", "\t", ";", ",")
 _RULE: Final = re.compile(r"[ \t|:+-]+\r?")
@@ -41,10 +43,19 @@ def find_cells(text: str, effort: Effort) -> Iterator[Edit]:
 
     Raises EffortSpentError if a text has too many lines.
     """
-    lines = text.split("\n")
-    effort.spend(len(lines) >> _LINES)
+    effort.spend(text.count("\n") >> _LINES)
+    place = 0
+    # A line without separators ends a table, and so does an empty one.
+    for part in text.split("\n\n"):
+        if _MAY_NAME(part.encode(errors="replace")):
+            yield from _cells_of(part.split("\n"), place)
+        place += len(part) + 2
+
+
+def _cells_of(lines: list[str], place: int) -> Iterator[Edit]:
+    """Yield the edits of lines of which the first begins at a place."""
     names: dict[int, str] = {}
-    separator, more, place = "", 0, 0
+    separator, more = "", 0
     for number, line in enumerate(lines, 1):
         if not more or line.count(separator) != more:
             # A table begins here, if any does; a word such as `pass` further down is no header.
