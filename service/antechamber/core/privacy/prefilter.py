@@ -266,7 +266,7 @@ class Prefilter:
         rules = self._satisfied(data, words, found)
         if len(data) < SHORT:
             return [self._whole[index] for index in rules]
-        return self._located(data, len(data) - text.length, rules, matches)
+        return self._with_exact(data, self._located(data, len(data) - text.length, rules, matches))
 
     def _of_shapes(self, data: bytes, forms: Iterable[Callable[[bytes], bytes]]) -> int:
         """Return the rules of which a text has a shape in one of some forms."""
@@ -288,16 +288,30 @@ class Prefilter:
         if found & ~self._by_tokens[0]:
             found &= self._by_tokens[_count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
         rules = []
-        seen: dict[tuple[bytes, ...], bool] = {}
         while found:
             index = (found & -found).bit_length() - 1
             found &= found - 1
             demand = self._picky.get(index)
             if demand is None or (
-                not (demand.words and demand.words.isdisjoint(words)) and _has_each(data, demand.exact, seen)
+                not (demand.words and demand.words.isdisjoint(words))
+                and (len(data) >= SHORT or _has_each(data, demand.exact))
             ):
                 rules.append(index)
         return rules
+
+    def _with_exact(self, data: bytes, candidates: list[RuleCandidate]) -> list[RuleCandidate]:
+        """Return those candidates in a long text whose areas have the words that every match has."""
+        whole: dict[tuple[bytes, ...], bool] = {}
+
+        def has(row: tuple[bytes, ...], areas: Areas | None) -> bool:
+            if areas is not None:
+                return any(data.find(word, start, end) >= 0 for start, end in areas for word in row)
+            # Many rules that are searched in the whole text need the same words.
+            if row not in whole:
+                whole[row] = _has_each(data, (row,))
+            return whole[row]
+
+        return [one for one in candidates if all(has(row, one.areas) for row in self._demands[one.rule].exact)]
 
     def _located(
         self, data: bytes, more: int, rules: list[int], matches: list[tuple[int, int, int]]
@@ -343,18 +357,13 @@ def _find_areas(data: bytes, spots: list[tuple[int, int]], reach: int) -> Areas:
     return tuple(areas)
 
 
-def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...], seen: dict[tuple[bytes, ...], bool]) -> bool:
-    """Return whether a text has a word of each row; `seen` remembers that of each row, as many rules share some."""
+def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...]) -> bool:
+    """Return whether a text has a word of each row."""
     for row in rows:
-        has = seen.get(row)
-        if has is None:
-            has = False
-            for word in row:
-                if word in data:
-                    has = True
-                    break
-            seen[row] = has
-        if not has:
+        for word in row:
+            if word in data:
+                break
+        else:
             return False
     return True
 
