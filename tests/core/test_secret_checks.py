@@ -54,6 +54,13 @@ NOT_PASSWORDS = [
     "请联系管理员重置2，谢谢。",  # noqa: RUF001 -- Chinese
     "管理者に2回問い合わせてください",
     "l'équipe",
+    "vault:v1:q7Zk2mXw9+Ltr4Vb8Pcd1/w==",
+    "AgB" + "q7Zk2mXw" * 10,
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEq7Zk2mXw",
+    "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8Aq7Zk2mXw",
+    "AAAAC3NzaC1lZDI1NTE5AAAAIq7Zk2mXw",
+    "openssl rand -hex 32 | tee k2",
+    ").min(12),",
 ]
 
 
@@ -225,6 +232,8 @@ def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after:
         "PASSWORD_MIN_LENGTH=12",
         "The token budget is 128k, max_output_tokens=8192 at most.",
         "In 2024 use hunter as the password.",
+        "The login is rejected at once with ERR-40312 on Monday.",
+        "jwt.verify(token, key, algorithms=['RS256', 'ES256'])",
     ],
 )
 def test_a_sentence_about_secrets_is_harmless(text: str) -> None:

@@ -36,14 +36,18 @@ _REFERENCE: Final = re.compile(
       (?:://|:) (?!\S*[^\w./:\#@?=-])
     | (?:self|this|cls|os|process|config|cfg|settings|env|secrets|vars?|local|data|module|options|opts|args|params
         |request|req|ctx|user|props|state|inputs?|event|values|steps|needs|github|conf|environ)\.[A-Za-z_]
-    | arn:aws | ENC[\[(] | enc: | !(?:vault|ref|sub|getatt|importvalue|env|secret|include|join)\b
+    | (?:MII[BC][0-9A-Za-z]jANBgkqhkiG9w0BAQEFAAOC|MIGfMA0GCSqGSIb3DQEBAQUAA4GN|M(?:Fk|HY)wE[Aw]YHKoZIzj0CAQ
+        |MCowBQYDK2V|AAAA[BCE][23]Nz)
+    | arn:aws | enc: | !(?:vault|ref|sub|getatt|importvalue|env|secret|include|join)\b
     | projects/[^/]+/secrets/ | @Microsoft\.KeyVault | %\{ | \S*\$\{\w | (?:https?|ftp|file|git|ssh|s3|gs|repo)://
     """,
     re.VERBOSE,
 )
-"""References to a value that is elsewhere: variables, templates, secret stores, addresses."""
+"""References to a value that is elsewhere (variables, templates, secret stores, addresses), and public keys."""
+_ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
+"""Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\w+(?:::|->)|.*(?:=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>)|.*[{(\[]$"
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>)|.*[{(\[]$"
     r"|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
@@ -55,7 +59,7 @@ _OBJECT: Final = re.compile("[a-z]+(?:-[a-z]+)+-[0-9a-f]{4,6}$")
 """The name of an object of Kubernetes that ends with a part of a hash."""
 _CAMEL: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?$|(?:[A-Z][a-z]+){2,}[0-9]?$")
 _PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|[\w.-]+)?(?:[/\\][\w.*@#?=-]+)+[/\\]?$")
-_MEMBER: Final = re.compile(r"[\w.?,;-]*\w=[\"'\w]|\?[\w.,;&-]*\w=")
+_MEMBER: Final = re.compile(r"[\w.?,;-]*\w=[\"'\w\[({]|\?[\w.,;&-]*\w=")
 """A name with a value, such as `type=\"password\"`: not what the sentence names."""
 _SNAKE: Final = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]{0,2}$")
 _FILE: Final = re.compile(
@@ -105,7 +109,7 @@ def is_noise(value: str) -> bool:
     """Return whether a value is a reference, mask, placeholder, address, path, sentence, digest or piece of code."""
     return bool(
         len(value) > _LONGEST
-        or _REFERENCE.match(value)
+        or is_reference(value)
         or _MASK.match(value)
         or len(set(value)) <= _LEAST_DIGITS
         or PLACEHOLDER.fullmatch(value)
@@ -118,6 +122,11 @@ def is_noise(value: str) -> bool:
         or _DIGEST.match(value)
         or _REGEX.match(value)
     )
+
+
+def is_reference(value: str) -> bool:
+    """Return whether a value is encrypted, or refers to one that is elsewhere."""
+    return bool(_REFERENCE.match(value) or _ENCRYPTED.match(value))
 
 
 def is_wordy(value: str) -> bool:
@@ -192,6 +201,7 @@ def _is_generated(value: str) -> bool:
         and not _TEMPLATE.match(value)
         and not _REGEX.match(value)
         and not _DIGEST.match(value)
+        and not _ENCRYPTED.match(value)
         and not is_wordy(value)
     )
 

@@ -17,6 +17,7 @@ from antechamber.core.privacy.passwords import (
     is_member,
     is_pair_password,
     is_quoted_password,
+    is_reference,
     is_secret,
     is_spoken_password,
 )
@@ -85,6 +86,13 @@ _ROLE: Final = re.compile(r"(?<![\w:]):[a-z]+:`")
 """A role in reStructuredText, as in ``:mod:`ssl```."""
 _LISTING: Final = frozenset(",，、(（")
 """Signs in a list of words, or before the first argument of a call: a plain word behind them is no password."""
+_OUTCOME: Final = re.compile(
+    r"(?i:fail\w*|errors?|answer\w*|return\w*|respond\w*|crash\w*|reject\w*|scheitert|abgelehnt|[ée]choue|falla)"
+    r"(?: \w+){0,2} (?:with|mit|avec|con) $"
+)
+"""What is before the code of an error, as in `fails with ORA-00942`."""
+_ARGUMENT: Final = re.compile("[0-9]+,")
+"""A number among the arguments of a call."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
     r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker)s?(?![a-z0-9])",
@@ -174,8 +182,12 @@ def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
     direct = _DIRECT.match(text, start, start + len(window))
     if direct is not None and (span := judge.span(direct, linked=False)) is not None:
         return span
+    inside = 0
     for link in _LINK.finditer(window):
-        if _is_of_code(link, window):
+        if link.start() < inside or _is_of_code(link, window):
+            continue
+        if link["bare"] and is_reference(link["bare"]):
+            inside = link.end("bare")
             continue
         if (span := judge.span(link, linked=True)) is not None:
             return start + span[0], start + span[1]
@@ -183,13 +195,15 @@ def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
 
 
 def _is_of_code(link: re.Match[str], window: str) -> bool:
-    """Return whether a link is the sign of a path, of a role in reStructuredText, or of a list or call of words."""
+    """Return whether a link is the sign of a path, of a role in reStructuredText, or of an error, a list or a call."""
     sign = link[0]
     if sign == "/" and _PATH.search(window[: link.start()]):
         return True
     if sign == ":" and _ROLE.match(window, link.start()):
         return True
-    return sign[:1] in _LISTING and (link["quoted"] or "").isalpha()
+    if _OUTCOME.search(window, 0, link.end()):
+        return True
+    return sign[:1] in _LISTING and ((link["quoted"] or "").isalpha() or bool(_ARGUMENT.match(link["bare"] or "")))
 
 
 def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
