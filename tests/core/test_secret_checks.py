@@ -210,6 +210,9 @@ def spoken(text: str) -> list[str]:
         ("パスワードは「", "Sakura" + "#2024", "」です"),
         ("密码", "Admin" + "#888", ""),
         ("密钥是", RANDOM, ""),
+        ("Mot de passe wifi « ", "Velstein" + "$03", " »"),
+        ("Lösenordet är ", STRONG, "."),
+        ("Enter ", STRONG, " if it asks for the password."),
     ],
 )
 def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after: str) -> None:
@@ -233,6 +236,7 @@ def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after:
         "The token budget is 128k, max_output_tokens=8192 at most.",
         "In 2024 use hunter as the password.",
         "The login is rejected at once with ERR-40312 on Monday.",
+        "The job fails with AADSTS50126 when the password is wrong.",
         "jwt.verify(token, key, algorithms=['RS256', 'ES256'])",
     ],
 )

@@ -39,6 +39,7 @@ _LOGIN_WORDS: Final = (
     "(?:root|admin|user|db|app)?passwor[dt]s?|[a-zäöüß]{1,20}passwort|(?:zugangs|zugriffs)(?:code|daten|kennwort|passwort)|"
     "kenn(?:wort|wörter)|lösungswort|losung|anmeld(?:en|ung|edaten)|mots? de passe|mdp|code d['’]acc[eè]s|"
     "phrase (?:secr[eè]te|de passe)|identifiants?|contrase(?:ñ|n)as?|clave(?: de acceso)?|frase de paso|"
+    "has[łl][oa]|wachtwoord(?:en)?|lösenord(?:et)?|adgangskoden?|passord(?:et)?|"
     "credenciales|senha|connexion|connecter|entrar|(?:inici\\w+ (?:de )?|la )sesi[óo]n|(?:the|my|la|le|mi|mon) pass"
 )
 _KEY_WORDS: Final = (
@@ -59,7 +60,7 @@ _HINT: Final = re.compile("[0-9\"'`“‘”„«「『《@#$%&*+=~^]|!\\S")
 _OPENING: Final = "\"'`“‘”„«「『《"
 _CLOSING: Final = "\"'`”’“»」』》"
 _VALUE: Final = (
-    rf"(?:[{_OPENING}]+(?P<quoted>[^{_OPENING}{_CLOSING}\n]{{4,80}})[{_CLOSING}]"
+    rf"(?:(?:«[ \xa0\u202f]|[{_OPENING}]+)(?P<quoted>[^{_OPENING}{_CLOSING}\n]{{4,80}}?)[ \xa0\u202f]?[{_CLOSING}]"
     r"|(?P<bare>[!#-+<?-Z\\^-{~0-9À-ž-][!-~À-ž]{4,80}))"
 )
 _FILLERS: Final = (
@@ -69,7 +70,7 @@ _FILLERS: Final = (
 )
 _LINKS: Final = (
     "is|was|are|be|to|with|equals|reads|says|use|try|enter|type|and|s|lautet|lauten|ist|war|heißt|heisst|auf|mit|und|"
-    "a|à|changé en|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
+    "a|à|en|to|är|er|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
     "vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é|è"
 )
 _SIGNS: Final = (
@@ -99,7 +100,10 @@ _OTHER_NOUN: Final = re.compile(
     re.IGNORECASE,
 )
 """What a cue may describe without naming a value: a credentials provider is a class, and no credential."""
-_DIRECT: Final = re.compile(rf"(?:[ \t]+[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))(?={_VALUE})")
+_DIRECT: Final = re.compile(
+    rf"(?:[ \t]+(?:(?:wi-?fi|wlan|root|admin|sudo|ssh|vpn) )?[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))"
+    rf"(?={_VALUE})"
+)
 _AS: Final = re.compile(
     rf"(?<![!-~])(?={_VALUE}[ ]?(?:as|für|als|comme|como|is|was|ist|est|es|作为|作為|作爲|是|を|が|で|for)[ ]?"
     r"(?:(?:the|your|its|our|a|an|das|dein|unser|le|la|votre|el|su|tu)[ ])?(?:[\w-]+[ ]){0,3}[\w]{0,8}$)",
@@ -107,7 +111,8 @@ _AS: Final = re.compile(
 )
 _USE: Final = re.compile(
     rf"(?:(?<![a-z])(?:use|using|enter|type|try|with|nutze|verwende|benutze|utilise[rz]?|nehme|prends|us[ao]|utiliza)|使用|用)"
-    rf"[ ]?(?={_VALUE}[ ]?(?:as|for|als|für|comme|como|pour|para|zum|beim|作为|作為|as[ ]the)[ ])",
+    rf"[ ]?(?={_VALUE}[ ]?(?:as|for|als|für|comme|como|pour|para|zum|beim|作为|作為|as[ ]the"
+    "|when|if|whenever|wenn|falls|quand|lorsque|si|cuando)[ ])",
     re.IGNORECASE,
 )
 _WITH: Final = re.compile(rf"(?:用|以)[ ]?(?={_VALUE}[ ]?$)")
@@ -215,7 +220,8 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
     judge.effort.spend(_WINDOWED)
     for pattern in (_AS, _USE, _WITH):
         for match in pattern.finditer(window):
-            if (span := judge.span(match, linked=True)) is not None:
+            value = match.start("quoted" if match["quoted"] else "bare")
+            if _OUTCOME.search(window, 0, value) is None and (span := judge.span(match, linked=True)) is not None:
                 return offset + span[0], offset + span[1]
     return None
 
