@@ -52,6 +52,7 @@ FORMS = {
     "hk-id": "A999999(9)", "kr-rrn": "Y-9999999", "jp-in": "999999999999", "in-aadhaar": "9999 9999 9999",
     "sg-nric": "S9999999A", "th-pin": "9-9999-99999-99-9", "za-idnr": "Y9999089", "au-tfn": "999 999 999",
     "nz-ird": "99-999-999", "it-codicefiscale": "AAAAAA85T10A562A", "ec-ci": "0999999999",
+    "au-medicare": "2999 99999 1", "de-vsnr": "99 D A 999", "us-ssn-digits": "999 99 9999",
 }  # fmt: skip
 
 
@@ -102,6 +103,8 @@ def test_checks_of_other_countries_follow_their_issuers() -> None:
         "tw-id": "A12345678" + "9",
         "hk-id": "A123456(" + "3)",
         "hu-tax-id": "807159215" + "3",
+        "au-medicare": "2123 4567" + "0",
+        "de-vsnr": "65 170839 J " + "003",
     }.items():
         assert CHECKS[name](number), name
         wrong = number[:-1] + ("1" if number[-1] != "1" else "2") if number[-1] != ")" else number[:-2] + "5)"

@@ -110,6 +110,28 @@ def is_hungarian_tax_id(number: str) -> bool:
     return sum(place * digit for place, digit in enumerate(digits[:9], 1)) % 11 == digits[9]
 
 
+def is_spaced_ssn(number: str) -> bool:
+    """Return whether a US social security number with blanks or without signs is one that is assigned."""
+    return _is_valid("us.ssn", number.replace(" ", "-"))
+
+
+def is_australian_medicare(number: str) -> bool:
+    """Return whether the ninth digit of an Australian Medicare card is correct (Services Australia)."""
+    digits = [int(digit) for digit in _SIGNS.sub("", number)]
+    total = sum(weight * digit for weight, digit in zip((1, 3, 7, 9, 1, 3, 7, 9), digits[:8], strict=True))
+    return total % 10 == digits[8]
+
+
+def is_german_pension_id(number: str) -> bool:
+    """Return whether the last digit of a German pension insurance number is correct (VKVV, section 2)."""
+    signs = _SIGNS.sub("", number).upper()
+    letter = ord(signs[8]) - ord("A") + 1
+    digits = [int(digit) for digit in f"{signs[:8]}{letter:02}{signs[9:]}"]
+    weights = (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1)
+    products = (weight * digit for weight, digit in zip(weights, digits[:12], strict=True))
+    return sum(product // 10 + product % 10 for product in products) % 10 == digits[12]
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     **{
         f"{country}-{number}".replace("_", ""): partial(_passes, partial(_is_valid, f"{country}.{number}"))
@@ -122,5 +144,8 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "tw-id": partial(_passes, is_taiwanese_id),
     "hk-id": partial(_passes, is_hong_kong_id),
     "hu-tax-id": partial(_passes, is_hungarian_tax_id),
+    "us-ssn-spaced": partial(_passes, is_spaced_ssn),
+    "au-medicare": partial(_passes, is_australian_medicare),
+    "de-vsnr": partial(_passes, is_german_pension_id),
 }
 """Checks by country and number; those of `stdnum` have its module's name."""
