@@ -194,6 +194,8 @@ def test_decoders_leave_what_they_cannot_read() -> None:
     assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False)) == []
     assert list(find_runs("ff " * 12, Effort(), pairs=True)) == []
     assert list(find_joints("a b c d e f g h", spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
+    assert list(find_joints("a b c  d e f g h", spaced=True)) == [Edit(0, 16, "abc defgh", "spaced")]
+    assert list(find_joints("a  b  c  d  e  f  g  h", spaced=True)) == [Edit(0, 22, "abcdefgh", "spaced")]
     cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
     assert [edit.text for edit in find_runs(cut, Effort(), pairs=False)] == ["gr\u00fc\u00dfe und mehr "]
 
