@@ -61,6 +61,10 @@ NOT_PASSWORDS = [
     "AAAAC3NzaC1lZDI1NTE5AAAAIq7Zk2mXw",
     "openssl rand -hex 32 | tee k2",
     ").min(12),",
+    "0123456789abcdef" * 2,
+    "000102030405060708090a0b0c0d0e0f",
+    "abcdefghijklmnopqrstuvwxyz0123456789",
+    "00112233445566778899aabbccddeeff",
 ]
 
 

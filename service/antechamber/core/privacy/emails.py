@@ -13,9 +13,9 @@ _RESERVED: Final = (
 """Domains that no person has (RFC 2606, RFC 6761, RFC 6762 with its appendix G; ICANN for `internal`)."""
 _PROGRAMS: Final = (
     ".users.noreply.github.com", ".users.noreply.gitlab.com", ".gserviceaccount.com", ".compute.amazonaws.com",
-    ".compute.internal", ".mongodb.net",
+    ".compute.internal", ".mongodb.net", ".mail.gmail.com", ".prod.outlook.com", ".email.amazonses.com",
 )  # fmt: skip
-"""Domains of addresses that belong to programs, or hide a person's."""
+"""Domains of addresses that belong to programs, hide a person's, or are ids of messages."""
 _AUTOMATIC: Final = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
 """Mailboxes of programs."""
 _FILES: Final = (

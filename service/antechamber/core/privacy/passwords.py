@@ -86,6 +86,10 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IG
 _MASK: Final = re.compile(
     r"(?i).*(?:\*\*\*|xxx|\.\.\.|…|••|●●|###|___|---|redacted|elided|omitted|masked|censored|<|>)"
 )
+_COUNTED: Final = re.compile(
+    r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"
+)
+"""Characters in the order of the alphabet or of numbers, as documents and test vectors have them."""
 _HASH: Final = re.compile(
     r"(?i)(?:sha|md[0-9]|blake|b3|crc|xxh|hash|digest|e?tag_|checksum|sum_|integrity|commit|rev|git|tree|blob|cid|sri|nar"
     r"|fingerprint|img|image|layer|build|cache|file|trace|span|req)"
@@ -111,6 +115,7 @@ def is_noise(value: str) -> bool:
         len(value) > _LONGEST
         or is_reference(value)
         or _MASK.match(value)
+        or _COUNTED.match(value)
         or len(set(value)) <= _LEAST_DIGITS
         or PLACEHOLDER.fullmatch(value)
         or _CODE.match(value)
