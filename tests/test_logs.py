@@ -18,7 +18,10 @@ import pytest
 
 from antechamber.core.errors import UnavailableError
 from antechamber.logs import REQUEST, LineFormatter, LogFormat, configure, note
+from antechamber.settings import DATABASE
+from antechamber.store.statements import migrations
 from collector import running_collector
+from lib.released import Released
 from support import HANG_SECONDS, antechamber, event, free_port, texts_in_log, until, where
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -217,7 +220,9 @@ def test_a_service_logs_its_life_as_json(tmp_path: Path, policies: Path) -> None
     assert start["policy"].startswith("blake3:")
     assert start["version"] == stop["version"]
     assert url.endswith(stop["address"])
-    assert by_message["took a step of the schema"]
+    (made,) = by_message["made the schema"]
+    assert made["new"].startswith("00")
+    assert made["steps"] > 1
     assert [(one["account"], one["by"]) for one in by_message["signed in"]] == [("ada", "password")]
     assert [one.get("account") for one in by_message["sign-in failed"]] == ["ada", None]
     assert {one["token_id"] for one in by_message["refused a token"]} == {token_id}
@@ -237,7 +242,17 @@ def _issued(output: str, data: Path) -> tuple[str, str]:
     return secret, token_id
 
 
-def test_erasures_and_migrations_are_logged_by_their_commands(tmp_path: Path) -> None:
-    """The verb that takes a step of the schema logs it with a time."""
-    done = antechamber("migrate", *where(tmp_path / "data"))
-    assert re.search(rf"{TIME} INFO took a step of the schema step=0001_tables-", done.stderr)
+def test_a_migration_is_one_line_of_the_log(tmp_path: Path) -> None:
+    """The verb that makes or upgrades a schema says with a time from which step to which, and no more."""
+    place = where(tmp_path / "data")
+    steps = [name for name, _ in migrations("sqlite")]
+    done = antechamber("migrate", *place)
+    assert re.fullmatch(rf"{TIME} INFO made the schema new={steps[-1]} steps={len(steps)}\n", done.stderr)
+    assert antechamber("migrate", *place).stderr == ""
+    fixture = Released("0.1.0", "sqlite")
+    known = fixture.expected()["steps"]
+    fixture.unpack_keys(tmp_path / "older")
+    (tmp_path / "older" / DATABASE).write_bytes(fixture.database())
+    upgraded = antechamber("migrate", *where(tmp_path / "older"))
+    fields = f"old={known[-1]} new={steps[-1]} steps={len(steps) - len(known)}"
+    assert re.findall(rf"^{TIME} INFO (.*)$", upgraded.stderr, re.MULTILINE) == [f"upgraded the schema {fields}"]

@@ -29,6 +29,7 @@ from antechamber.settings import DATABASE, Location, Settings, SettingsError
 from antechamber.store.errors import RESTORE
 from antechamber.store.sqlite.schema import pending_steps
 from antechamber.store.sqlite.store import SqliteStore
+from antechamber.store.statements import migrations
 from antechamber.web.passwords import Passwords
 
 _log: Final = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ def _engine(location: Location, *, serving: bool, background: Background | None,
             refuse_incomplete(location.data)
         load_secret(location.data)
         opened = SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
-        _note_steps(opened.upgraded)
+        _note_steps("sqlite", opened.upgraded)
         return opened
     store: Store = _postgres().PostgresStore(location.database_url, background, restoring=restoring)
     return store
@@ -116,9 +117,14 @@ def open_stores(settings: Settings, background: Background) -> tuple[Store, Stor
         raise
 
 
-def _note_steps(steps: list[str]) -> None:
-    for step in steps:
-        note(_log, logging.INFO, "took a step of the schema", step=step)
+def _note_steps(engine: str, taken: list[str]) -> None:
+    """Log in one line from which step to which the schema went; `migrate --dry-run` lists all of them."""
+    if not taken:
+        return
+    steps = [name for name, _ in migrations(engine)]
+    earlier = [name for name in steps if name not in taken]
+    what, old = ("upgraded the schema", earlier[-1]) if earlier else ("made the schema", None)
+    note(_log, logging.INFO, what, old=old, new=steps[-1], steps=len(taken))
 
 
 def _postgres() -> Any:
@@ -168,7 +174,7 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
     refuse_unfinished(location.data)
     if location.database_url is not None:
         steps: list[str] = _postgres().migrate(location.database_url)
-        _note_steps(steps)
+        _note_steps("postgres", steps)
         if report_moved is not None:
             _move(location, location.database_url, report_moved)
         # Created here, so that they can be copied to other machines together with the secret.
@@ -186,7 +192,7 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
         upgraded = SqliteStore(location.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
         steps = upgraded.upgraded
         upgraded.close()
-        _note_steps(steps)
+        _note_steps("sqlite", steps)
         open_store(location).close()
     return steps
 

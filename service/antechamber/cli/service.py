@@ -207,7 +207,7 @@ def migrate(location: Location, *, move: bool, dry_run: bool, as_json: bool) -> 
     if as_json:
         show({"taken": taken} | ({"moved": moved} if move else {}))
     else:
-        # The log on standard error names each step.
+        # The log on standard error names the first and the last step.
         steps = f"Took {len(taken)} step{'s' * (len(taken) > 1)}. " if taken else ""
         click.echo(f"{steps}The schema is up to date.")
 

@@ -149,7 +149,7 @@ class PolicyReloader:
             # If this raises, `_seen` keeps the old fingerprint, so that the next refresh, a second later, retries.
             self._record(force)
             self.current, self.alarm = force, self._emptied(empty)
-            _log.warning("policy %s is in force", self.current.digest)
+            _log.info("policy %s is in force", self.current.digest)
         self._seen = fingerprint
 
     def _emptied(self, empty: frozenset[str]) -> str | None:
