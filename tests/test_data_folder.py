@@ -1,6 +1,8 @@
 """One listener per port, one service per folder, and files that only their owner can read."""
 
 import os
+import re
+import shutil
 import signal
 import socket
 import stat
@@ -326,3 +328,19 @@ def test_files_of_another_user_are_refused(data: Path) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=data)  # noqa: S603 -- our own program
     assert f"other users have access to {SECRET}, and its mode cannot be changed" in said.stdout
     assert f"chmod go= {SECRET}" in said.stdout
+
+
+@pytest.mark.parametrize("command", [("serve",), ("token", "list"), ("user", "add", "bob", "--role", "curator")])
+def test_a_full_disk_is_a_clear_error(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Where no room is left, a command names the folder and the cause, and shows no traceback."""
+    place = where(tmp_path / "data")
+    assert antechamber("migrate", *place).returncode == 0
+    full = (shutil.which("strace") or "strace", "-f", "-o", str(tmp_path / "calls"))
+    full += ("-e", "trace=pwrite64", "-e", "inject=pwrite64:error=ENOSPC")
+    program = (sys.executable, "-m", "antechamber.cli", *command, *place)
+    done = subprocess.run([*full, *program], capture_output=True, text=True, timeout=HANG_SECONDS, check=False)  # noqa: S603 -- our own program
+    assert done.returncode == 1
+    (shown,) = done.stderr.splitlines()
+    assert shown.startswith("Error: the data folder ")
+    assert str(tmp_path / "data") in shown
+    assert re.search("No space left on device|make room there", shown)

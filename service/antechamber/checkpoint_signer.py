@@ -214,8 +214,8 @@ def read_key_file(path: Path) -> tuple[VerifierKey, Ed25519PrivateKey]:
     except OSError as error:
         message = f"The key of the log cannot be read: {durable_files.explain(error, path)}"
         raise LogError(message) from None
-    except (ValueError, NoteError) as error:
-        message = f"{path} is no key of a log: {error}. Restore it from the backup of this folder."
+    except (ValueError, NoteError):
+        message = f"{path} is no key of a log. Restore it from the backup of this folder."
         raise LogError(message) from None
     if raw[0] != ED25519 or len(raw) != KEY_SIZE + 1 or key.key_id.hex() != key_id:
         message = f"{path} is damaged. Restore it from the backup of this folder."

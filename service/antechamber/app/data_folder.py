@@ -160,15 +160,25 @@ def alone(location: Location, address: str) -> Iterator[None]:
         location.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = durable_files.open_private(location.data / LOCK_FILE, os.O_RDWR)
     except OSError as error:
-        message = f"the data folder {location.data} cannot be used: {durable_files.explain(error, location.data)}"
-        raise SettingsError(message) from None
+        raise _unusable(location.data, error) from None
     try:
         _take(lock, location.data)
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"process {os.getpid()} at {address}".encode(), 0)
+        _name_holder(lock, address, location.data)
         yield
     finally:
         os.close(lock)
+
+
+def _name_holder(lock: int, address: str, data: Path) -> None:
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()} at {address}".encode(), 0)
+    except OSError as error:
+        raise _unusable(data, error) from None
+
+
+def _unusable(data: Path, error: OSError) -> SettingsError:
+    return SettingsError(f"the data folder {data} cannot be used: {durable_files.explain(error, data)}")
 
 
 def _take(lock: int, data: Path) -> None:

@@ -47,6 +47,8 @@ _WRITER_SETTINGS: Final = (
     "PRAGMA temp_store = MEMORY",
 )
 _UNREADABLE: Final = "the data folder cannot be opened"
+_NO_ROOM: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
+"""Codes of a full disk; the second one is for the index of the write-ahead log, which each process begins with."""
 
 
 def _make(path: Path) -> None:
@@ -87,6 +89,13 @@ def _refuse_moved(connection: sqlite3.Connection) -> None:
         raise StoreError(message)
 
 
+def _without_room(path: Path, error: Exception) -> str | None:
+    """Return which folder has no room left, which SQLite calls an I/O error; None for any other error."""
+    if getattr(error, "sqlite_errorcode", None) not in _NO_ROOM:
+        return None
+    return f"there is no room left to write in {path.parent}; make room there, and run the same command again"
+
+
 class SqliteStore:
     """Implements core.ports.store.Store on one SQLite file, which is created if missing.
 
@@ -117,7 +126,7 @@ class SqliteStore:
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))
         except (sqlite3.Error, OSError) as error:
-            message = f"{_UNREADABLE}: {_denied(path) or f'{path}: {error}'}"
+            message = f"{_UNREADABLE}: {_denied(path) or _without_room(path, error) or f'{path}: {error}'}"
             if is_damage(error):
                 message = f"{path} is damaged: {error}. {RESTORE}"
             raise StoreError(message) from error
