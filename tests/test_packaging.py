@@ -134,10 +134,11 @@ def test_the_installed_package_runs_away_from_the_checkout(installed: Path, tmp_
 
 
 def test_the_installed_package_shows_itself_in_a_demo(installed: Path, tmp_path: Path) -> None:
-    """The demo needs no checkout, shows all five dispositions, and leaves nothing behind."""
+    """The demo needs no checkout, imports nothing from its working folder, and leaves nothing behind."""
+    (tmp_path / "click.py").write_text("raise SystemExit('this is a file of the user')")
     code = "from antechamber.cli import main; main()"
     done = subprocess.run(  # noqa: S603 -- our own program
-        [sys.executable, "-c", code, "demo", "--once", "--port", "0"],
+        [sys.executable, "-P", "-c", code, "demo", "--once", "--port", "0"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(installed), "TMPDIR": str(tmp_path)},
         capture_output=True,
@@ -148,4 +149,4 @@ def test_the_installed_package_shows_itself_in_a_demo(installed: Path, tmp_path:
     assert shown == set(get_args(Disposition))
     assert "/login?link=antl_" in done.stdout
     assert done.stderr == ""
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "click.py"]

@@ -16,8 +16,8 @@ from antechamber.core.ports.rehearsals import RehearsalError, RehearsalState
 from antechamber.policy_files import POLICY_FILES
 from antechamber.settings import Location
 
-PROGRAM: Final = ("-m", "antechamber.app.rehearsal_process")
-"""Arguments of Python that start the process of a rehearsal."""
+PROGRAM: Final = ("-P", "-m", "antechamber.app.rehearsal_process")
+"""Arguments of Python that start the process of a rehearsal; it imports nothing from the working folder (-P)."""
 
 
 class RehearsalRuns:

@@ -23,6 +23,8 @@ from antechamber.core.outgoing import hash_event
 from antechamber.resources import folder
 from antechamber.settings import SettingsError
 
+_COMMAND: Final = (sys.executable, "-P", "-m", "antechamber.cli")
+"""The command line as a process of its own, which imports nothing from the working folder (-P)."""
 _MARK: Final = "antechamber-demo"
 """Name of the file that allows the next demo to empty its folder."""
 BOT, WATCHER = "worker:release-bot", "tool:log-watcher"
@@ -70,8 +72,7 @@ def events() -> list[tuple[str, dict[str, Any]]]:
 
 def run(*arguments: str) -> str:
     """Run the command line as an operator would and return its output."""
-    command = [sys.executable, "-m", "antechamber.cli", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
+    return subprocess.run([*_COMMAND, *arguments], check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
 
 
 def free_port(wanted: int) -> int:
@@ -96,7 +97,7 @@ def serving(data: Path, policies: Path, port: int) -> Iterator[str]:
     Raises SettingsError with the last line of the log if it does not start.
     """
     log = data.with_name("service.log")
-    command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(data), "--policies", str(policies)]
+    command = [*_COMMAND, "serve", "--data", str(data), "--policies", str(policies)]
     with log.open("wb") as lines:
         process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=lines)  # noqa: S603
     try:
