@@ -79,6 +79,13 @@ def test_the_lists_of_words_are_written_as_texts_are_folded() -> None:
     assert all(term in SYNONYMS[other] for term, others in SYNONYMS.items() for other in others)
 
 
+def test_particles_of_japanese_are_weak() -> None:
+    """Each hiragana of a question counts for less, so that particles alone make no memory an answer."""
+    words = read_question("今日の天気はどうですか", synonyms=True)
+    assert "".join(word.word for word in words if not word.weak) == "今日天気"
+    assert [word.weak for word in read_question("サーバー", synonyms=True)] == [False] * 3
+
+
 def test_a_question_is_read_into_words_with_synonyms() -> None:
     """Stop words are dropped, frequent words are weak, and synonyms count for less."""
     remove, fixed = read_question("How do I remove the fix?", synonyms=True)
@@ -208,6 +215,17 @@ def test_if_each_word_must_match_the_rarest_leads() -> None:
     assert plan is not None
     assert (plan.least_words, plan.least_cover) == (2, 0)
     assert [wanted.term for wanted in plan.wanted if wanted.leads] == ["rare"]
+
+
+def test_a_frequent_synonym_takes_no_weight_from_a_rare_word() -> None:
+    """A memory that has the word itself answers the question, however many memories have a synonym of it."""
+    words = [QuestionWord("money", (Form("money"), Form("price", 500))), QuestionWord("represent", (Form("repres"),))]
+    for having in (0, 1, 90):
+        plan = plan_search(words, CORPUS, {"money": 1, "price": having}, every_word=False)
+        assert plan is not None
+        assert plan.wanted[0].term == "money"
+        assert plan.wanted[0].leads
+        assert plan.wanted[0].cover >= plan.least_cover
 
 
 def test_a_synonym_counts_for_its_share() -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rapidfuzz.distance import OSA
 
 from antechamber.core.search.ranking import Form, QuestionWord
-from antechamber.core.search.stop_words import WEAK_WORDS
+from antechamber.core.search.stop_words import is_weak
 from antechamber.core.search.synonyms import SHARE, SYNONYMS
 from antechamber.core.search.terms import terms_by_word, words_of_question
 
@@ -50,7 +50,7 @@ def read_question(text: str, *, synonyms: bool) -> list[QuestionWord]:
         QuestionWord(
             word,
             (Form(term), *(Form(other, SHARE) for other in sorted(SYNONYMS.get(term, ())) if synonyms)),
-            weak=word in WEAK_WORDS,
+            weak=is_weak(word),
         )
         for word, term in terms.items()
     ]

@@ -100,11 +100,10 @@ def plan_search(
     known = [max((holders.get(form.term, 0) for form in word.forms), default=0) for word in words]
     if not any(known) or (every_word and not all(known)):
         return None
-    weights = [
-        rarity(corpus, having) * (_WEAK_SHARE if word.weak else SCALE) // SCALE
-        for word, having in zip(words, known, strict=True)
-    ]
-    covers = _covers(words, weights, known)
+    weights = _weights(words, corpus, known)
+    # A frequent synonym does not make a rare word a smaller part of the question.
+    own = [holders.get(word.forms[0].term, 0) or having for word, having in zip(words, known, strict=True)]
+    covers = _covers(words, _weights(words, corpus, own), own)
     least = 0 if every_word else -(-MIN_COVERAGE * sum(covers) // SCALE)
     terms = [
         (form, position) for position, word in enumerate(words) for form in word.forms if holders.get(form.term, 0)
@@ -119,6 +118,14 @@ def plan_search(
         for index, (form, at) in enumerate(terms)
     )
     return SearchPlan(wanted, least, len(words) if every_word else 1, corpus)
+
+
+def _weights(words: Sequence[QuestionWord], corpus: Corpus, known: Sequence[int]) -> list[int]:
+    """Return what each word weighs, by the number of memories that have it."""
+    return [
+        rarity(corpus, having) * (_WEAK_SHARE if word.weak else SCALE) // SCALE
+        for word, having in zip(words, known, strict=True)
+    ]
 
 
 def _covers(words: Sequence[QuestionWord], weights: Sequence[int], known: Sequence[int]) -> list[int]:

@@ -1,5 +1,6 @@
 """Words that say little about what a text is about; written in the folded form of core.search_terms."""
 
+import re
 from typing import Final
 
 _STOP: Final = """
@@ -26,3 +27,10 @@ STOP_WORDS: Final = frozenset(_STOP.split())
 """Words that are neither indexed nor searched for."""
 WEAK_WORDS: Final = frozenset(_WEAK.split())
 """Words that count for less in a question, because they are frequent in questions about anything."""
+_HIRAGANA: Final = re.compile("[\u3041-\u309f]")
+"""A word of one such character is a particle or an ending of Japanese, or a part of one."""
+
+
+def is_weak(word: str) -> bool:
+    """Return whether a word says little about what a question is about."""
+    return word in WEAK_WORDS or _HIRAGANA.fullmatch(word) is not None
