@@ -103,6 +103,19 @@ def test_the_compose_file_starts_verbs_with_variables_that_exist() -> None:
     assert wanted == named
 
 
+def test_the_image_can_back_up_the_database_of_the_compose_file() -> None:
+    """It has the client programs of PostgreSQL, at least as new as the server, and the command that is shown exists."""
+    [client] = re.findall(r"postgresql-client-(\d+)", " ".join(texts("RUN")))
+    server = compose()["services"]["database"]["image"].removeprefix("postgres:")
+    assert int(client) >= int(server)
+    # The Debian release that has these client programs.
+    assert {text.split()[0] for text in texts("FROM")} == {"python:3.11-slim-trixie"}
+    [shown] = re.findall(r"^#   .* service (backup create \S+)", (DEPLOY / "compose.yml").read_text(), re.MULTILINE)
+    group = main.commands[shown.split()[0]]
+    assert isinstance(group, click.Group)
+    assert shown.split()[1] in group.commands
+
+
 def test_the_database_of_the_compose_file_loses_no_commit() -> None:
     """Its settings are those that the guarantees need, and the service starts once the schema is made."""
     services = compose()["services"]
