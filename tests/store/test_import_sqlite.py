@@ -105,7 +105,12 @@ def test_everything_moves_and_goes_on(grown: Location, target: Location, policie
 
 def test_a_folder_that_was_moved_is_not_used_again(grown: Location, target: Location) -> None:
     """After an import the old folder no longer serves, because the copies would diverge, nor imports again."""
-    assert antechamber("migrate", "--move", *where(target)).returncode == 0
+    done = antechamber("migrate", "--move", *where(target))
+    assert done.returncode == 0
+    assert re.search(rf"^Moved [1-9][0-9,]* rows\. The file in {grown.data} is retired:$", done.stdout, re.MULTILINE)
+    assert "--database-url" in done.stdout
+    assert re.search(r"^ +[1-9]\d*  proposals$", done.stderr, re.MULTILINE)
+    assert not re.search(r"^ +0  ", done.stderr, re.MULTILINE)
     assert "was moved to a PostgreSQL database" in antechamber("user", "list", *where(grown)).stderr
     again = antechamber("migrate", "--move", *where(target))
     assert again.returncode == 1

@@ -14,6 +14,7 @@ from antechamber import app
 from antechamber.app.data_folder import policies_in_use
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.cli.terminal import say
+from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.logs import LogFormat, configure, format_moment
 from antechamber.resources import how_to_install
@@ -198,7 +199,8 @@ def migrate(location: Location, *, move: bool, dry_run: bool, as_json: bool) -> 
 
     def report(table: str, rows: int) -> None:
         moved[table] = rows
-        click.echo(f"{rows:>9}  {table}", err=True)
+        if rows:
+            click.echo(f"{rows:>9}  {table}", err=True)
 
     try:
         taken = app.migrate(location, report if move else None)
@@ -210,6 +212,9 @@ def migrate(location: Location, *, move: bool, dry_run: bool, as_json: bool) -> 
         # The log on standard error names the first and the last step.
         steps = f"Took {len(taken)} step{'s' * (len(taken) > 1)}. " if taken else ""
         click.echo(f"{steps}The schema is up to date.")
+        if move:
+            click.echo(f"Moved {counted(sum(moved.values()), 'row')}. The file in {location.data} is retired:")
+            click.echo("name the database in each command from now on, with --database-url or its variable.")
 
 
 def _list_steps(location: Location, *, move: bool, as_json: bool) -> None:
