@@ -1,5 +1,6 @@
 """A system clock that jumps or stops: order is by sequence, and nothing expires early or late."""
 
+import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -160,3 +161,19 @@ def test_a_service_started_on_a_wrong_clock_takes_the_right_one_at_its_next_star
     assert round((right() - wrong()) / 1e6) == DAY
     assert wrong.alarm
     assert right.alarm is None
+
+
+def test_a_start_on_a_clock_behind_the_log_is_reported(machine: Machine, location: Location, tmp_path: Path) -> None:
+    """The alarm says how far the clock is behind the newest entry, and ends once that time has come."""
+    policies = write_policies(tmp_path / "policies")
+    with running(location, policies) as service:
+        assert service.submit(event("Recorded at the right time.")).status_code == 201
+        assert service.client.get("/readyz").json()["status"] == "ready"
+    machine.set_by = -DAY
+    with running(location, policies) as service:
+        assert service.client.get("/readyz").json()["status"] == "degraded"
+        (alarm,) = service.sign_in("olga", "operator").browser.get("/readyz").json()["alarms"]
+        assert re.match(r"The system's clock is (1 day, 0:00:0|23:59:5)\d behind the newest entry of the log", alarm)
+        assert "restart the service" in alarm
+        machine.passed = DAY
+        assert service.client.get("/readyz").json()["status"] == "ready"

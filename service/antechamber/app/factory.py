@@ -350,12 +350,13 @@ async def _stop_threads(started: list[tuple[Loop, threading.Thread]]) -> None:
 
 
 def _open_recorded_log(
-    store: Store, settings: Settings, policies: PolicyReloader, now: Clock, close: Callable[[], None]
+    store: Store, settings: Settings, policies: PolicyReloader, now: SteadyClock, close: Callable[[], None]
 ) -> Checkpoints:
     """Open the log and record the policy in it; if that fails, close the stores."""
     try:
         if settings.require_synchronous:
             Replication(store).require()
+        now.compare(store)
         checkpoints = open_log(store, settings.location, now, settings.pin_url)
         # Recorded only after the first check: an older backup must not grow before it is compared with the checkpoint.
         policies.keep_record(WriteGate(store, checkpoints), now)

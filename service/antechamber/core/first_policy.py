@@ -10,7 +10,7 @@ from antechamber.core.errors import PolicyError
 
 _OWNER: Final = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
 _HEAD: Final = """\
-# Who may propose what where. An edit takes effect within a second; check it with: antechamber policy check FOLDER
+# Who may propose what where. An edit takes effect within two seconds; check it with: antechamber policy check FOLDER
 # Scopes, kinds, private data and more have files of their own beside this one; /help of the service describes them.
 """
 

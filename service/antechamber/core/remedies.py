@@ -29,8 +29,9 @@ REMEDIES: Final[dict[str, Remedy]] = {
         "Copy one policy folder to all hosts. Each process reads it again within seconds.",
     ),
     "clock": Remedy(
-        "The clock of this host jumped",
-        "Times of records come from a clock that runs on evenly. Synchronize the clock of the host, as with NTP.",
+        "The clock of this host is wrong",
+        "Times of records come from a clock that runs on evenly from the start. Synchronize the clock of the host, as "
+        "with NTP, and restart the service.",
         "timedatectl status",
     ),
     "signer": Remedy(
