@@ -637,10 +637,10 @@ def check_same(record: dict[str, Any], location: str, proven: dict[str, str]) ->
             bad(f"{location} was altered: its {name} is {record[name]}, and that of its leaf {expected}")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the argument parser."""
+def parser(program: str = "verify_export.py") -> argparse.ArgumentParser:
+    """Return the argument parser; `program` is its name in usage and help."""
     made = argparse.ArgumentParser(
-        prog="verify_export.py",
+        prog=program,
         description="Verify an export of Antechamber offline: the whole log, which proves that nothing is missing.",
         epilog="Exit status: 0 all of it holds; 1 something does not hold; 2 the arguments or files cannot be used; "
         "3 the export holds no records, so that nothing was verified.",
@@ -753,9 +753,9 @@ def plain(text: str) -> str:
     return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]} …"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = "verify_export.py") -> int:
     """Verify and print the result; return the exit status that --help explains."""
-    given = parser().parse_args(arguments)
+    given = parser(program).parse_args(arguments)
     try:
         print(verify(given))
     except BadError as error:

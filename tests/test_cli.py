@@ -1060,3 +1060,11 @@ def test_a_demo_empties_no_folder_of_others(tmp_path: Path) -> None:
     note.write_text("keep", encoding="utf-8")
     _fails(_run("demo", "--once", "--data", tmp_path), "files that are not of a demo", "name a folder that is empty")
     assert [file.name for file in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_the_verifier_calls_itself_as_it_was_called() -> None:
+    """Help and errors of `antechamber verify` name this command, and not the file that is the same program."""
+    shown, wrong = _run("verify", "--help"), _run("verify")
+    assert shown.stdout.startswith("usage: antechamber verify ")
+    assert wrong.exit_code == 2
+    assert "verify_export.py" not in shown.stdout + wrong.stderr

@@ -389,7 +389,7 @@ def test_a_ledger_belongs_to_one_service(ledger: Ledger) -> None:
     ledger.bind("memory.example.org")
     ledger.bind("memory.example.org")
     for other in ("other.example.org", "memory.example.org:8080"):
-        with pytest.raises(LedgerError, match=f"speaks of the service at memory.example.org, not of {other}"):
+        with pytest.raises(LedgerError, match=f"is the ledger of the service at memory.example.org, not of {other}"):
             ledger.bind(other)
     ledger.bind("other.example.org", moved=True)
     ledger.bind("other.example.org")

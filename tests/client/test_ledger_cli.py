@@ -158,8 +158,8 @@ def test_the_new_address_of_a_service_is_recorded(path: Path, agent: dict[str, s
     assert antechamber("recover", "--ledger", str(path), **agent).returncode == 0
     elsewhere = agent | {"ANTECHAMBER_URL": "http://localhost:1"}
     refused = antechamber("recover", "--ledger", str(path), **elsewhere).stderr
-    assert f"speaks of the service at {agent['ANTECHAMBER_URL'][7:]}, not of localhost:1" in refused
-    assert "speaks of the service at localhost:1 from now on" in ledger(path, "moved", "localhost:1").stdout
+    assert f"is the ledger of the service at {agent['ANTECHAMBER_URL'][7:]}, not of localhost:1" in refused
+    assert "is the ledger of the service at localhost:1 from now on" in ledger(path, "moved", "localhost:1").stdout
     assert antechamber("recover", "--ledger", str(path), **elsewhere).stdout == "Nothing was uncertain.\n"
 
 

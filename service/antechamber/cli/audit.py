@@ -154,7 +154,7 @@ def verify(arguments: tuple[str, ...]) -> None:
         fail(AntechamberError("the verifier is missing from this installation"))
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
-    sys.exit(program.main(list(arguments)))
+    sys.exit(program.main(list(arguments), "antechamber verify"))
 
 
 @click.group()

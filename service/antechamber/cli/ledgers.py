@@ -134,7 +134,7 @@ def _entry_members(entry: Operation) -> dict[str, Any]:
 @ledger_option
 @json_option
 def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
-    """Show one operation: what was to be sent, its way so far, and the answer."""
+    """Show one operation: what was to be sent, its history, and the answer."""
     with _open_ledger(path) as opened:
         entry = opened.entry(operation_id)
         history = opened.history(operation_id)
@@ -175,7 +175,7 @@ def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
 @click.argument("address")
 @ledger_option
 def moved(address: str, path: Path) -> None:
-    """Say that the service this ledger speaks of has another ADDRESS now: host name, and port where it has one."""
+    """Record the new ADDRESS of the service of this ledger: host name, and port where it has one."""
     with _open_ledger(path) as opened:
         opened.bind(address, moved=True)
-    click.echo(f"{path} speaks of the service at {address} from now on.")
+    click.echo(f"{path} is the ledger of the service at {address} from now on.")

@@ -326,7 +326,7 @@ class Ledger:
                 connection.execute("UPDATE ledger SET service = ?", (service,))
             elif bound != service:
                 message = (
-                    f"{self.path} speaks of the service at {bound}, not of {service}. Use another file for each "
+                    f"{self.path} is the ledger of the service at {bound}, not of {service}. Use another file for each "
                     f"service; if it is the same one at a new address: antechamber ledger moved {service}"
                 )
                 raise LedgerError(message)

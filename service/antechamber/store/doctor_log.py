@@ -268,7 +268,7 @@ def _hashes_hold(row: SqlRow) -> bool:
 
 
 def _guarded(what: str, compare: Callable[[str], str]) -> str:
-    """Return the finding of `told`, or one that the row or its leaf cannot be read."""
+    """Return the finding of `compare`, or one that the row or its leaf cannot be read."""
     try:
         return compare(what)
     except (msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

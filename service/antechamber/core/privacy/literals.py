@@ -23,7 +23,7 @@ _FARTHEST: Final = 4_000
 """Characters of the longest match whose surroundings alone are searched."""
 _MOST_EXACT: Final = 6
 """Maximum number of alternative literals that are searched one by one."""
-_TELLING: Final = 3
+_RARE_LENGTH: Final = 3
 """Characters from which a literal is rare enough."""
 _SIGNS: Final = frozenset("@$<\x1b\\|")
 """Characters that are rare enough alone."""
@@ -87,7 +87,7 @@ def fold_text(text: str) -> str:
 
 def _is_rare(words: Words) -> bool:
     return all(
-        (len(word) >= _TELLING and len(set(word)) > 1) or not _SIGNS.isdisjoint(word) or not word.isascii()
+        (len(word) >= _RARE_LENGTH and len(set(word)) > 1) or not _SIGNS.isdisjoint(word) or not word.isascii()
         for word in words
     )
 

@@ -89,8 +89,8 @@ _GUARDED: Final = (
 """Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 
 
-def move(file: Path, url: str, tell: Callable[[str, int], None]) -> None:
-    """Copy every row, check the copy, and mark the file as moved; `tell` gets each table's name and number of rows.
+def move(file: Path, url: str, report: Callable[[str, int], None]) -> None:
+    """Copy every row, check the copy, and mark the file as moved; `report` gets each table's name and number of rows.
 
     The file is locked against writers meanwhile. Raises StoreError if the database is not empty or the copy fails its
     check; then nothing is changed.
@@ -100,7 +100,7 @@ def move(file: Path, url: str, tell: Callable[[str, int], None]) -> None:
     try:
         source.execute("BEGIN IMMEDIATE")
         with psycopg.connect(url, row_factory=dict_row, connect_timeout=5) as target:
-            _move(source, Transaction(PostgresStatements(WatchedConnection(target, watchdog))), target, tell)
+            _move(source, Transaction(PostgresStatements(WatchedConnection(target, watchdog))), target, report)
         source.execute("INSERT INTO meta (name, value) VALUES (?, 'true')", [MOVED])
         source.execute("COMMIT")
     except (sqlite3.Error, psycopg.Error) as error:
@@ -115,7 +115,7 @@ def _move(
     source: sqlite3.Connection,
     tx: Transaction,
     target: psycopg.Connection[dict[str, object]],
-    tell: Callable[[str, int], None],
+    report: Callable[[str, int], None],
 ) -> None:
     target.execute("SET LOCAL search_path = antechamber, pg_temp")
     target.execute("LOCK TABLE producers, users, tokens IN EXCLUSIVE MODE")
@@ -128,7 +128,7 @@ def _move(
     for table in _GUARDED:
         target.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     for table in TABLES:
-        tell(table, _copy(source, target, table))
+        report(table, _copy(source, target, table))
     for row in target.execute("SELECT id, payload FROM memories WHERE payload <> %s ORDER BY id", [ERASED]).fetchall():
         words = " ".join(words_of(msgspec.json.decode(str(row["payload"]))["content"]))
         target.execute(single("index_memory"), {"memory": row["id"], "words": words})

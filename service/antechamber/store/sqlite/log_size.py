@@ -77,7 +77,7 @@ class LogSizeFile:
             return None
         return status.st_dev, status.st_ino
 
-    def tell(self, measure: Callable[[], int]) -> str | None:
+    def describe_missing(self, measure: Callable[[], int]) -> str | None:
         """Return a text about the missing leaves and what to do; None if nothing is missing."""
         missing = self.missing(measure)
         if not missing:

@@ -193,7 +193,7 @@ class SqliteStore:
     def lost(self) -> str | None:
         """Return a text about the missing end of the log; None if nothing is missing."""
         with self.read() as tx:
-            return self._reach.tell(tx.log.size)
+            return self._reach.describe_missing(tx.log.size)
 
     def accept_loss(self) -> None:
         """Continue with the log as it is."""
