@@ -64,6 +64,17 @@ def test_parts_of_a_compound_name_are_terms_too() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("content", ["Set maxRetries to 3.", "Set max_retries to 3.", "The max of retries is 3."])
+def test_a_compound_name_of_a_question_is_divided(content: str) -> None:
+    """It finds texts that write the name in another form; stop words alone are no parts."""
+    held = index_text({"content": content}).frequencies
+    assert all(word.forms[0].term in held for word in read_question("maxRetries", synonyms=False))
+    words = read_question("maxRetries", synonyms=True)
+    assert [(word.word, word.weak) for word in words] == [("max", False), ("retries", False), ("maxretries", True)]
+    for synonyms in (False, True):
+        assert [word.word for word in read_question("doIt", synonyms=synonyms)] == ["doit"]
+
+
 def test_a_word_of_another_language_keeps_a_term() -> None:
     """Words without English inflection have terms as well, equal in texts and questions."""
     text = index_text({"content": "Größe, 部署, ตรวจ, naïve"})

@@ -229,7 +229,7 @@ def _check_match(match: str) -> None:
 
 def _check_question(question: str) -> None:
     if len(question.split()) > MAX_WORDS or len(words_of_question(question)) > MAX_TERMS:
-        raise refuse("malformed", f"q may have {MAX_WORDS} words", "/q")
+        raise refuse("malformed", f"q may have at most {MAX_WORDS} words", "/q")
 
 
 def _check_ranked(wanted: MemoryQuery) -> None:

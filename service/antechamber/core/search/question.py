@@ -11,7 +11,7 @@ from rapidfuzz.distance import OSA
 from antechamber.core.search.ranking import Form, QuestionWord
 from antechamber.core.search.stop_words import is_weak
 from antechamber.core.search.synonyms import SHARE, SYNONYMS
-from antechamber.core.search.terms import terms_by_word, words_of_question
+from antechamber.core.search.terms import names_of_question, terms_by_word, words_of_question
 
 MIN_MISSPELLED: Final = 4
 """Characters of the shortest word that may hold a typing error."""
@@ -44,13 +44,17 @@ class NearWords(Struct, frozen=True):
 
 
 def read_question(text: str, *, synonyms: bool) -> list[QuestionWord]:
-    """Return the words of a question, each with its own term and, if wanted, its synonyms."""
-    terms = terms_by_word(words_of_question(text))
+    """Return the words of a question, each with its own term and, if wanted, its synonyms.
+
+    With synonyms, a name in camel case is a weak word beside its parts, so that texts with the name itself come first.
+    """
+    names = names_of_question(text) if synonyms else []
+    terms = terms_by_word([*words_of_question(text), *names])
     return [
         QuestionWord(
             word,
             (Form(term), *(Form(other, SHARE) for other in sorted(SYNONYMS.get(term, ())) if synonyms)),
-            weak=is_weak(word),
+            weak=is_weak(word) or word in names,
         )
         for word, term in terms.items()
     ]

@@ -61,5 +61,20 @@ def index_text(payload: dict[str, Any]) -> IndexedText:
 
 
 def words_of_question(text: str) -> list[str]:
-    """Return the distinct words of a question without stop words, in their order."""
-    return [word for word in words_of(text) if word not in STOP_WORDS]
+    """Return the distinct words of a question without stop words, in their order.
+
+    A name such as `maxRetries` is divided, because each text that has it has its parts, too.
+    """
+    return [word for word in words_of(_CAMEL.sub(_divide, text)) if word not in STOP_WORDS]
+
+
+def names_of_question(text: str) -> list[str]:
+    """Return the folded names that `words_of_question` divides."""
+    return words_of(" ".join(name for name in _CAMEL.findall(text) if _divide(name) != name))
+
+
+def _divide(name: str | re.Match[str]) -> str:
+    """Return the parts of a name, unless all of them are stop words."""
+    whole = name if isinstance(name, str) else name[0]
+    parts = _HUMP.findall(whole)
+    return whole if STOP_WORDS.issuperset(map(str.lower, parts)) else " ".join(parts)
