@@ -1,5 +1,6 @@
 """The JSON profile, the normal form and the hash, checked against the published vectors."""
 
+import gzip
 import json
 import unicodedata
 from pathlib import Path
@@ -200,6 +201,46 @@ def test_a_name_that_occurs_in_two_objects_is_no_duplicate() -> None:
 def test_what_is_no_json_is_malformed(raw: bytes) -> None:
     """Bytes that are not JSON text by RFC 8259 are malformed."""
     assert refusal(raw).code == "malformed"
+
+
+@pytest.mark.parametrize(
+    ("raw", "message", "pointers"),
+    [
+        (b"", "the body is empty", [None]),
+        (b" \r\n", "the body is empty", [None]),
+        (gzip.compress(b"{}", mtime=0), "the body is compressed", [None]),
+        (b'{"scope_id": "apollo",}', "from character 23 on", [None]),
+        (b'{"payload": {"content": "a\nb"}}', "from character 27 on", [None]),
+        (b'{"scope_id": 1, "other": 2, "scope_id": 3}', "a member twice: scope_id", [None]),
+        (
+            rb'{"payload": {"content": "\ud800", "tags": ["a", "\udc00"]}}',
+            "half a character",
+            ["/payload/content", "/payload/tags"],
+        ),
+        (rb'{"payload": {"attributes": {"content": ["\ud800"]}}}', "half a char", ["/payload/attributes/content"]),
+        (rb'"\ud800"', "half a character", [None]),
+        (rb'{"payload": {"attributes": {"\ud800": 1}}}', "a member name holds a lone surrogate", [None]),
+    ],
+)
+def test_a_refused_text_names_the_mistake(raw: bytes, message: str, pointers: list[str | None]) -> None:
+    """A refusal says what is wrong with the text, and where, as far as it can be known."""
+    reasons = refusal(raw).reasons
+    assert [reason.pointer for reason in reasons] == pointers
+    assert all(message in reason.message for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"attributes": {"hunter2": 1, "hunter2": 2}}',
+        rb'{"payload": {"attributes": {"hunter2": "\ud800"}}}',
+        rb'{"payload": {"attributes": {"hunter2": 1, "\ud800": "a"}}}',
+        b'{"payload": {"attributes": {"hunter2": }}}',
+    ],
+)
+def test_a_refused_text_repeats_no_name_of_its_author(raw: bytes) -> None:
+    """A name that the contract does not know may be private, so that no refusal of the text repeats it."""
+    assert "hunter2" not in str(msgspec.to_builtins(refusal(raw).reasons))
 
 
 @given(st.binary(max_size=64) | st.text('[]{}:,"\\ud80019e.-ntf ').map(str.encode))

@@ -92,7 +92,7 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
     "key-header-differs": _fixable_row(
         "Header and body name different keys", "Send one key, or the same key in both places."
     ),
-    "malformed": _fixable_row("Malformed request", "Fix the field in `pointer`; resend with the same key."),
+    "malformed": _fixable_row("Malformed request", "Fix what the reasons name, and send it again under the same key."),
     "unknown-member": _fixable_row("Unknown member", "Remove the member or move it into payload.attributes."),
     "duplicate-member": _fixable_row("Duplicate member name", "Give every name once in each object."),
     "out-of-profile": _fixable_row(

@@ -3,14 +3,24 @@
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from typing import Any, Final
 
 import msgspec
 from blake3 import blake3
 
-from antechamber.core.contract import MAX_DEPTH, MAX_INTEGER, MEMBER, Reason
+from antechamber.core.contract import (
+    MAX_DEPTH,
+    MAX_INTEGER,
+    MEMBER,
+    NoteBody,
+    Payload,
+    Reason,
+    SourceSpan,
+    SubmissionBody,
+)
 from antechamber.core.errors import RequestRefusedError, refuse
 
 NORMAL_FORM: Final = 1
@@ -29,6 +39,13 @@ _MARKS: Final = re.compile(r"[^\w\s\x00-\u02ff]{31,}")
 
 Combining marks are neither letters, numbers nor white space, and begin at U+0300.
 """
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_GZIP: Final = b"\x1f\x8b"
+_NO_JSON: Final = "the body is not JSON as RFC 8259 defines it, without byte order mark"
+_KNOWN_NAMES: Final = frozenset(
+    name for struct in (SubmissionBody, Payload, SourceSpan, NoteBody) for name in struct.__struct_fields__
+)
+"""The names that the contract gives to members."""
 _UPPER_TO_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _encoder: Final = msgspec.json.Encoder(order="sorted")
 _in_order: Final = msgspec.json.Encoder()
@@ -59,17 +76,39 @@ def _decode_refusal(raw: bytes) -> RequestRefusedError:
     It distinguishes text that is not JSON from JSON outside the profile, such as a lone surrogate or an infinite
     number.
     """
+    if not raw.strip():
+        return refuse("malformed", "the body is empty; send a JSON object")
+    if raw.startswith(_GZIP):
+        return refuse("malformed", "the body is compressed; send it as plain JSON, without Content-Encoding")
     try:
-        json.loads(raw.decode(), parse_constant=_refuse_constant, parse_int=str, parse_float=str)
+        return _surrogate_refusal(
+            json.loads(raw.decode(), parse_constant=_refuse_constant, parse_int=str, parse_float=str)
+        )
+    except json.JSONDecodeError as error:
+        return refuse("malformed", f"{_NO_JSON}, from character {error.pos + 1:,} on")
     except ValueError:
-        return refuse("malformed", "the body is not JSON as RFC 8259 defines it, without byte order mark")
+        return refuse("malformed", _NO_JSON)
     except RecursionError:
         return refuse("out-of-profile", f"nested deeper than {MAX_DEPTH} levels")
-    return refuse("out-of-profile", "a string holds a lone surrogate, or a number lies beyond 2^53-1")
+
+
+def _surrogate_refusal(value: Any) -> RequestRefusedError:
+    """Return the refusal for a value whose text is JSON outside the profile."""
+    pointers = list(dict.fromkeys(_known_part(at) for at, text in strings_of(value, "") if _SURROGATE.search(text)))
+    message = "a string holds a lone surrogate, which is half a character; send the whole character or leave it out"
+    if pointers:
+        reasons = (Reason(code="out-of-profile", message=message, pointer=pointer or None) for pointer in pointers)
+        return RequestRefusedError(list(islice(reasons, MAX_REASONS)))
+    return refuse("out-of-profile", "a member name holds a lone surrogate, or a number lies beyond 2^53-1")
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+def _known_part(pointer: str) -> str:
+    """Return the part of a pointer that the contract names: any other name may be a private value."""
+    return "".join(f"/{step}" for step in takewhile(_KNOWN_NAMES.__contains__, pointer.split("/")[1:]))
 
 
 def _refuse_duplicates(raw: bytes, value: Any) -> None:
@@ -85,7 +124,10 @@ def _refuse_duplicates(raw: bytes, value: Any) -> None:
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise refuse("duplicate-member", "an object names a member twice")
+        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        # Any other name may be a private value.
+        known = ", ".join(name for name in twice if name in _KNOWN_NAMES)
+        raise refuse("duplicate-member", "an object names a member twice" + (f": {known}" if known else ""))
     return members
 
 
