@@ -103,3 +103,42 @@ def test_every_mistake_of_a_note_is_named(shared: Service) -> None:
     keyed = shared.client.post(path, json={"to": "bob"}, headers=shared.bearer() | {"idempotency-key": "note-1"})
     assert reasons(keyed) == [("unknown-member", None), ("malformed", "/text")]
     assert keyed.headers["idempotency-key"] == "note-1"
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "advice"),
+    [
+        ("/v1/memories", {}, "e.g. scope=project:apollo"),
+        ("/v1/changes", {}, "e.g. scope=project:apollo"),
+        ("/v1/memories", {"scope": "project"}, "write kind:id"),
+        ("/v1/memories", {"scope": "project:gemini"}, "granted: project:apollo"),
+        ("/v1/audit/checkpoint", {}, "Ask the operator for a token that may read it."),
+    ],
+)
+def test_a_refused_read_says_how_to_write_it(
+    shared: Service, path: str, parameters: dict[str, str], advice: str
+) -> None:
+    """The text of a refusal is enough to correct the request."""
+    assert advice in shared.client.get(path, params=parameters, headers=shared.bearer()).json()["detail"]
+
+
+def test_a_refused_note_gets_the_advice_of_a_note(shared: Service) -> None:
+    """A note has its key in the header alone and has no attributes, so that its refusals offer neither."""
+    path = f"/v1/submissions/{shared.submit(event()).json()['submission_id']}/notes"
+    details = [
+        shared.client.post(path, json=body, headers=shared.bearer() | headers).json()["detail"]
+        for body, headers in (
+            ({"text": "Yes."}, {}),
+            ({"text": "Yes.", "idempotency_key": "n-1"}, {"idempotency-key": "n-1"}),
+        )
+    ]
+    assert "header Idempotency-Key. Send one with each note" in details[0]
+    assert "its key is a header. Send the member text alone." in details[1]
+
+
+def test_a_token_of_another_caller_is_named(shared: Service) -> None:
+    """The refusal names whose token it is, so that the sender need not ask."""
+    other = shared.client.post("/v1/submissions", json=event(), headers=shared.bearer("tool:watcher")).json()
+    assert "another producer, tool:watcher" in other["detail"]
+    foreign = shared.client.post("/v1/submissions", json=event(), headers=shared.bearer("auditing", "auditor")).json()
+    assert "of the role auditor" in foreign["detail"]

@@ -168,7 +168,7 @@ READ_DENIED: Final = Outcome(
     retry_same_key=False,
     safe_new_key=False,
     title="Scope not granted",
-    advice="Ask the operator for this scope.",
+    advice="Ask the operator for a token that may read it.",
 )
 """The row of `scope-not-granted` for reads: nothing was submitted, so no key is affected."""
 
@@ -184,6 +184,12 @@ READ_MALFORMED: Final = Outcome(
 """The row of `malformed` for reads."""
 
 _NOTE_OUTCOMES: Final[dict[Code, Outcome]] = {
+    "key-missing": replace(
+        OUTCOMES["key-missing"],
+        disposition=None,
+        advice="Send one with each note, and the same one when you repeat it.",
+    ),
+    "unknown-member": replace(OUTCOMES["unknown-member"], disposition=None, advice="Send the member text alone."),
     "already-decided": Outcome(
         status=409,
         disposition=None,

@@ -210,7 +210,8 @@ class Admission:
         try:
             self.check_rate(bearer)
             if bearer.role != "producer":
-                raise refuse("producer-mismatch", "only the token of a producer may submit")
+                message = f"only the token of a producer may submit, and this one is of the role {bearer.role}"
+                raise refuse("producer-mismatch", message)
             header_key, header_reasons = _read_header(key_header)
             submission = None if header_reasons else read_fast(raw, header_key)
             if submission is not None:
@@ -265,7 +266,8 @@ class Admission:
 
     def _check_producer(self, identity: str, bearer: Bearer) -> None:
         if identity != bearer.name:
-            raise refuse("producer-mismatch", "the token belongs to another producer", "/producer_identity")
+            message = f"the token belongs to another producer, {bearer.name}"
+            raise refuse("producer-mismatch", message, "/producer_identity")
         self._check_listed(identity)
 
     def _check_listed(self, identity: str) -> None:

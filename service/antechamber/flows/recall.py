@@ -43,6 +43,7 @@ DEFAULT_ITEMS: Final = 50
 MAX_WORDS: Final = 32
 MAX_TERMS: Final = 64
 """Maximum number of terms of a question; in scripts without spaces each character is one."""
+_HOW_TO_NAME: Final = "name one scope by submission_scope and scope_id, or several by scope, e.g. scope=project:apollo"
 _RANKED: Final = re.compile(r"([0-9]{1,15})\.(.+)", re.DOTALL)
 """The cursor of a page of answers: score and memory id of its last item."""
 
@@ -61,7 +62,7 @@ class ScopeQuery(Struct, frozen=True, kw_only=True):
         """
         one = self.submission_scope is not None or self.scope_id is not None
         if self.scopes and one:
-            raise refuse("malformed", "name one scope by submission_scope and scope_id, or several by scope", "/scope")
+            raise refuse("malformed", _HOW_TO_NAME, "/scope")
         if not self.scopes:
             return [_scope(self.submission_scope, self.scope_id, "/submission_scope", "/scope_id")]
         if len(self.scopes) > MAX_SCOPES:
@@ -94,18 +95,24 @@ class MemoryQuery(ScopeQuery, frozen=True, kw_only=True):
 
 
 def _scope(kind: str | None, scope_id: str | None, kind_pointer: str, id_pointer: str) -> tuple[str, str]:
-    read_all(partial(_check_kind, kind, kind_pointer), partial(_check_id, scope_id, id_pointer))
+    in_one_text = kind_pointer == id_pointer
+    read_all(
+        partial(_check_kind, kind, kind_pointer), partial(_check_id, scope_id, id_pointer, in_one_text=in_one_text)
+    )
     return str(kind), str(scope_id).replace("\0", " ")
 
 
 def _check_kind(kind: str | None, pointer: str) -> None:
+    if kind is None:
+        raise refuse("malformed", f"the kind of scope is missing; {_HOW_TO_NAME}", pointer)
     if kind not in SCOPES:
         raise refuse("malformed", "the scope must be one of " + ", ".join(SCOPES), pointer)
 
 
-def _check_id(scope_id: str | None, pointer: str) -> None:
+def _check_id(scope_id: str | None, pointer: str, *, in_one_text: bool) -> None:
     if not scope_id:
-        raise refuse("malformed", "the id of the scope is missing", pointer)
+        message = "the id of the scope is missing" + ("; write kind:id, e.g. project:apollo" if in_one_text else "")
+        raise refuse("malformed", message, pointer)
 
 
 def check_number(name: str, number: int, least: int, most: int) -> None:

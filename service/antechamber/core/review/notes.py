@@ -50,7 +50,7 @@ def read_note(raw: bytes) -> str:
 
 def _check_members(body: dict[str, Any]) -> None:
     if body.keys() - {"text"}:
-        raise refuse("unknown-member", "a note has the member text and no other")
+        raise refuse("unknown-member", "a note has the member text and no other: its key is a header")
 
 
 def _text_of(body: dict[str, Any]) -> str:
