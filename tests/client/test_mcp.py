@@ -351,7 +351,9 @@ def test_a_text_that_looks_like_json_stays_text(
         (LESSON | {"attributes": [{"name": "a", "value": 1, "unit": "s"}]}, "malformed", "no such argument"),
         (LESSON | {"attributes": [{"name": "a", "value": 1}] * 2}, "duplicate-member", "argument attributes"),
         (LESSON | {"content": "x" * 200_000}, "malformed", "more than"),
-        ({}, "malformed", "missing required field"),
+        ({}, "malformed", "missing required fields: content, kind"),
+        (LESSON | {"scope_id": "-", "content": " "}, "malformed", "argument `scope_id`"),
+        (LESSON | {"kind": "1", "content": " "}, "malformed", "argument content); must be a string that matches"),
     ],
 )
 def test_wrong_arguments_are_explained_to_the_model(

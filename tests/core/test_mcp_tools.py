@@ -14,6 +14,8 @@ from antechamber.core.mcp_tools import (
     read_arguments,
 )
 
+PROPOSAL = {"content": "x", "kind": "fact", "submission_scope": "project", "scope_id": "apollo", "source_uri": "u"}
+
 
 def nested(depth: int) -> list[Any]:
     """Return lists inside lists."""
@@ -32,8 +34,18 @@ def nested(depth: int) -> list[Any]:
         ({"content": "x" * MAX_ARGUMENT_CHARACTERS}, f"more than {MAX_ARGUMENT_CHARACTERS} characters"),
         ({"content": 3}, "Expected `str`, got `int` (argument `content`)"),
         ({"text": "x"}, "this tool has no such argument; it has content, kind"),
+        ({}, "missing required fields: content, kind, submission_scope, scope_id, source_uri"),
+        (
+            {"content": "x", "kind": 3},
+            "missing required fields: submission_scope, scope_id, source_uri; Expected `str`",
+        ),
+        (
+            PROPOSAL | {"submission_scope": "team"},
+            "none of agent_repo, agent_team, cross_organization, organization, pro",
+        ),
+        (PROPOSAL | {"attributes": [{"name": "a"}]}, "missing required field `value` (argument `attributes`)"),
     ],
-    ids=["not finite", "surrogate", "deep", "long", "type", "unknown"],
+    ids=["not finite", "surrogate", "deep", "long", "type", "unknown", "empty", "short", "choice", "within"],
 )
 def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: str) -> None:
     """The error names the problem and repeats no argument."""

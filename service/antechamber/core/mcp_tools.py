@@ -5,8 +5,8 @@ No argument is a key or a hash: both are made behind the interface, so that no m
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any, Final, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final, Protocol, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -278,7 +278,7 @@ def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
             raise RequestRefusedError([_reason(f"the arguments have more than {MAX_ARGUMENT_CHARACTERS} characters")])
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        raise RequestRefusedError([_reason(_mild(str(error), kind))]) from None
+        raise RequestRefusedError([_reason("; ".join(_mistakes(arguments, kind, str(error))))]) from None
     except (ValueError, TypeError, RecursionError, msgspec.DecodeError):
         raise RequestRefusedError([_reason(_NO_JSON)]) from None
 
@@ -287,15 +287,26 @@ def _reason(message: str) -> Reason:
     return Reason(code="malformed", message=message)
 
 
+def _mistakes(arguments: dict[str, Any], kind: type[Struct], found: str) -> Iterator[str]:
+    """Yield all arguments that are missing, and what msgspec found, which names the first mistake alone."""
+    required = (field.name for field in msgspec.structs.fields(kind) if field.required)
+    missing = [name for name in required if name not in arguments]
+    if missing:
+        yield "missing required fields: " + ", ".join(missing)
+    if not missing or not found.startswith("Object missing required field"):
+        yield _mild(found, kind)
+
+
 def _mild(text: str, kind: type[Struct]) -> str:
     """Return msgspec's message about types and arguments without the values that it repeats, which could be secrets."""
     names = kind.__struct_fields__
     if text.startswith("Object contains unknown field"):
         return "this tool has no such argument; it has " + (", ".join(names) or "none")
     what, _, place = text.rpartition(" - at `$.")
-    if text.startswith("Invalid enum value"):
-        what = "the value is none of those that the tool's schema lists"
     name = _WORD.match(place)
+    if text.startswith("Invalid enum value"):
+        choices = _choices(kind, name[0]) if name is not None else ""
+        what = f"the value is none of {choices or 'those that the schema of the tool lists'}"
     return f"{what} (argument `{name[0]}`)" if name is not None and name[0] in names else (what or text)
 
 
@@ -337,3 +348,18 @@ class Submitting(Protocol):
         Raises AntechamberError if a scope cannot be read.
         """
         ...
+
+
+def _choices(kind: type[Struct], name: str) -> str:
+    """Return the values that an argument may have, if they are listed."""
+    types = (field.type for field in msgspec.structs.fields(kind) if field.name == name)
+    return ", ".join(sorted(value for found in types for value in _literals(found)))
+
+
+def _literals(kind: Any) -> Iterator[str]:
+    """Yield the values of a `Literal`, also within a union or an annotation."""
+    for part in get_args(kind):
+        if isinstance(part, str):
+            yield part
+        else:
+            yield from _literals(part)

@@ -334,11 +334,12 @@ _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolRe
 def _refusal(error: RequestRefusedError) -> CallToolResult:
     first = error.reasons[0]
     argument = argument_of(first.pointer)
-    place = f" (argument {argument})" if argument else ""
+    named = ((reason.message, argument_of(reason.pointer)) for reason in error.reasons)
+    text = "; ".join(f"{message} (argument {place})" if place else message for message, place in named)
     return _failure(
         ToolFailure(
             code=first.code,
-            message=f"{first.message}{place}. Mend that and call again.",
+            message=f"{text}. Mend that and call again.",
             argument=argument,
             reasons=without_names(error.reasons),
         )
