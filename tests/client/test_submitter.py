@@ -1040,3 +1040,14 @@ def test_a_batch_names_the_wrong_event(sender: Submitter, network: Network) -> N
     assert caught.value.number is None
     with pytest.raises(InvalidEventError, match="an event is a mapping, or JSON as bytes, and not str"):
         sender.submit(json.dumps(lesson()))  # type: ignore[arg-type]
+
+
+def test_an_error_names_each_reason_and_its_place(sender: Submitter) -> None:
+    """The text of an error is enough to correct the event, without a look at its reasons."""
+    with pytest.raises(FailedError, match=r"private-detected: .* at /payload/content"):
+        sender.submit(lesson("Charge the card 4111 1111 1111 1111."))
+    incomplete = lesson() | {"payload": {"kind": 1}}
+    with pytest.raises(
+        InvalidEventError, match=r"that matches .* \(at /payload/kind\); missing; .* \(at /payload/content\)$"
+    ):
+        sender.submit(incomplete)

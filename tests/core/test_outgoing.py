@@ -86,3 +86,17 @@ def test_a_malformed_event_is_refused_before_it_is_sent(raw: bytes) -> None:
     with pytest.raises(RequestRefusedError) as raised:
         body_of(raw, None)
     assert raised.value.code in {"malformed", "out-of-profile", "duplicate-member", "unknown-member"}
+
+
+def test_a_malformed_event_gets_every_reason_for_which_it_has_no_hash() -> None:
+    """Missing members, wrong types and values outside the profile are named at once, each place once."""
+    value = bare(payload={"kind": 1.5, "tags": "deploy"}, source_span={"uri": 7})
+    with pytest.raises(RequestRefusedError) as raised:
+        hash_event(value)
+    assert [(reason.code, reason.pointer) for reason in raised.value.reasons] == [
+        ("out-of-profile", "/payload/kind"),
+        ("malformed", "/payload/content"),
+        ("malformed", "/source_span/uri"),
+        ("malformed", "/payload/tags"),
+    ]
+    assert raised.value.reasons[1].message == "missing; must be a string that is not blank"

@@ -126,4 +126,5 @@ def hash_file(file: Any) -> None:
     try:
         click.echo(hash_event(decode(file.read())))
     except RequestRefusedError as error:
-        fail(AntechamberError(f"{error.code}: {error} ({error.reasons[0].pointer or 'the whole body'})"))
+        named = (f"{one.code}: {one.message} ({one.pointer or 'the whole body'})" for one in error.reasons)
+        fail(AntechamberError("; ".join(named)))

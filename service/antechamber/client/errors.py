@@ -24,9 +24,9 @@ class InvalidEventError(errors.RequestRefusedError):
         """Which event of a batch it is, from 1; None for a single event."""
 
     def __str__(self) -> str:
-        first = self.reasons[0]
         event = "" if self.number is None else f"event {self.number} of the batch: "
-        return event + first.message + ("" if first.pointer is None else f" (at {first.pointer})")
+        named = (f"{one.message} (at {one.pointer})" if one.pointer else one.message for one in self.reasons)
+        return event + "; ".join(named)
 
 
 def prepare_each(

@@ -129,7 +129,7 @@ def connection_options(url: str, token: str, timeout: float, channel: str) -> di
     Raises AddressError.
     """
     if not _TOKEN.fullmatch(token):
-        message = "this is no token: it has no spaces, line breaks or letters beyond ASCII"
+        message = "this is no token: a token is not empty, and has no spaces, line breaks or letters beyond ASCII"
         raise AddressError(message)
     address = address_of(url)
     headers = {"authorization": f"Bearer {token}"} | ({"submission-channel": channel} if channel != "http" else {})

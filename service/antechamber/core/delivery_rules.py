@@ -149,4 +149,7 @@ def rule_seal(
 
 def _describe(receipt: Receipt) -> str:
     """Return the codes of a receipt with their messages, which never contain a submitted value."""
-    return "; ".join(f"{reason.code}: {reason.message}" for reason in receipt.reasons)
+    return "; ".join(
+        f"{reason.code}: {reason.message}" + (f" at {reason.pointer}" if reason.pointer else "")
+        for reason in receipt.reasons
+    )

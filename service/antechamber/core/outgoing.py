@@ -1,16 +1,18 @@
 """Events before they are sent: parsed strictly, hashed as the server does, and given a key."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 from blake3 import blake3
 from msgspec import Struct
 
-from antechamber.core.admission.canonical import check_profile, decode, digest, event_bytes, normalize
+from antechamber.core.admission.body_checks import EXPECTED, wrong
+from antechamber.core.admission.canonical import decode, digest, event_bytes, normalize, profile_reasons
 from antechamber.core.admission.submission import compared_bytes, derived_key, fingerprint, read_draft, read_event
-from antechamber.core.errors import refuse
+from antechamber.core.contract import Reason
+from antechamber.core.errors import RequestRefusedError, refuse
 from antechamber.core.review.notes import read_note
 
 
@@ -82,16 +84,26 @@ def _encoded(event: Mapping[str, Any]) -> bytes:
 def hash_event(value: Any) -> str:
     """Return the source-event hash of a body, or of `{payload, source_span}`.
 
-    Raises RequestRefusedError if the event is malformed.
+    Raises RequestRefusedError with every reason for which the event has no hash.
     """
     if not isinstance(value, dict) or not all(isinstance(value.get(name), dict) for name in ("payload", "source_span")):
         raise refuse("malformed", "an event needs the objects payload and source_span")
-    for name in ("payload", "source_span"):
-        check_profile(value[name], f"/{name}", depth=2)
-    for holder, name in (("payload", "kind"), ("payload", "content"), ("source_span", "uri")):
-        if not isinstance(value[holder].get(name), str):
-            raise refuse("malformed", "must be a string", f"/{holder}/{name}")
-    tags = value["payload"].get("tags", [])
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise refuse("malformed", "must be an array of strings", "/payload/tags")
+    reasons = [one for name in ("payload", "source_span") for one in profile_reasons(value[name], f"/{name}", depth=2)]
+    outside = {reason.pointer for reason in reasons}
+    reasons += (reason for reason in _type_reasons(value) if reason.pointer not in outside)
+    if reasons:
+        raise RequestRefusedError(reasons)
     return digest(event_bytes(*normalize(value["payload"], value["source_span"])))
+
+
+def _type_reasons(event: dict[str, Any]) -> Iterator[Reason]:
+    """Yield what is missing or of another type among the members that normalization changes."""
+    for holder, name in (("payload", "kind"), ("payload", "content"), ("source_span", "uri")):
+        if name not in event[holder]:
+            pointer = f"/{holder}/{name}"
+            yield Reason(code="malformed", message=f"missing; must be {EXPECTED[pointer]}", pointer=pointer)
+        elif not isinstance(event[holder][name], str):
+            yield wrong(f"/{holder}/{name}")
+    tags = event["payload"].get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        yield wrong("/payload/tags")
