@@ -431,7 +431,8 @@ def test_a_refusal_is_a_problem_document_with_the_same_members(code: Any) -> Non
     assert flags == (status, disposition, again, new)
     assert problem.type == f"/contract#{code}"
     assert problem.title == OUTCOMES[code].title
-    assert problem.detail == f"first; second. {OUTCOMES[code].advice}"
+    place = "/a: " if disposition else ""
+    assert problem.detail == f"{place}first; second. {OUTCOMES[code].advice}"
     assert problem.reasons == reasons
 
 

@@ -91,5 +91,8 @@ def _with_problem(receipt: Receipt, outcome: Outcome) -> Receipt:
 
 
 def refusal_detail(reasons: list[Reason], outcome: Outcome) -> str:
-    """Return the text of a refusal for people: what is wrong, and what to do next."""
-    return f"{'; '.join(reason.message for reason in reasons)}. {outcome.advice}"
+    """Return the text of a refusal for people: what is wrong, where in an event, and what to do next."""
+    # The messages about reads and notes name the parameter themselves.
+    places = [f"{reason.pointer}: " if reason.pointer and outcome.disposition else "" for reason in reasons]
+    wrong = "; ".join(place + reason.message for place, reason in zip(places, reasons, strict=True))
+    return f"{wrong}. {outcome.advice}"
