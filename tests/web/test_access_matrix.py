@@ -124,6 +124,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/metrics"): _row(401, 401, 401, 403, 403, 200, 403, 403, 200),
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
+    ("HEAD", "/healthz"): PUBLIC,
+    ("HEAD", "/readyz"): PUBLIC,
     ("GET", "/contract"): PUBLIC,
     ("GET", "/assets/{file_path}"): PUBLIC,
     ("HEAD", "/assets/{file_path}"): PUBLIC,

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from litestar.testing import TestClient
 
 from antechamber.app.factory import create_app
@@ -119,10 +120,21 @@ def test_answers_name_their_media_type(service: Service) -> None:
 
 
 def test_a_wrong_method_names_the_right_ones(service: Service) -> None:
-    """405 comes with Allow."""
+    """405 comes with Allow, which the text for programs repeats."""
+    problem = service.client.get("/v1/submissions", headers=service.bearer()).json()
+    assert problem["detail"] == "This address answers OPTIONS, POST and no other method."
     response = _answers(service)["wrong method"]
     assert response.status_code == 405
     assert {"GET", "POST"} <= {method.strip() for method in response.headers["allow"].split(",")}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_probe_with_head_gets_the_headers_alone(service: Service, path: str) -> None:
+    """Monitors that probe with HEAD get the status and the headers of GET."""
+    read, probed = service.client.get(path), service.client.head(path)
+    assert (probed.status_code, probed.content) == (200, b"")
+    same = ("content-type", "content-length", "cache-control")
+    assert [probed.headers[name] for name in same] == [read.headers[name] for name in same]
 
 
 def test_behind_tls_answers_have_strict_transport_security(tmp_path: Path, policies: Path) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from litestar import Request, Response, get
+from litestar import Request, Response, get, route
 from litestar.di import NamedDependency
 from litestar.response import Template
 
@@ -83,13 +83,14 @@ def show_policy(request: AccountRequest, dashboard: NamedDependency[Dashboard]) 
     )
 
 
-@get("/healthz", sync_to_thread=False)
+# Monitors and load balancers probe with HEAD, whose answer has the same headers (RFC 9110, 9.3.2).
+@route("/healthz", http_method=["GET", "HEAD"], sync_to_thread=False)
 def healthz() -> dict[str, str]:
     """Return status 200 while the process runs."""
     return {"status": "ok"}
 
 
-@get("/readyz", sync_to_thread=True)
+@route("/readyz", http_method=["GET", "HEAD"], sync_to_thread=True)
 def readyz(
     request: Request[Caller | None, Any, Any], dashboard: NamedDependency[Dashboard]
 ) -> Response[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from litestar import Request, Response
+from litestar.datastructures import Headers
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
 from msgspec.structs import replace
@@ -164,7 +165,11 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
         return respond(request.app.state.admission.refusal([reason], _echo(request)))
     if error.status_code == HTTPStatus.NOT_FOUND and request.scope["path"].startswith(_ITEMS):
         return on_not_found(request, error)
-    return plain(request, HTTPStatus(error.status_code), error.detail, error.headers)
+    detail = error.detail
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = Headers(error.headers or {}).get("allow")
+        detail = f"This address answers {allowed} and no other method." if allowed else detail
+    return plain(request, HTTPStatus(error.status_code), detail, error.headers)
 
 
 def on_unavailable(request: AnyRequest, error: BusyError | LogError | UnavailableError) -> Response[Any]:
