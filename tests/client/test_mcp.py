@@ -392,9 +392,13 @@ def test_a_refusal_names_the_change_to_make(call: Callable[..., CallToolResult])
     assert private.is_error
     assert private.structured_content["code"] == "private-detected"
     assert private.structured_content["argument"] == "content"
+    assert "e-mail address (argument content). Mend" in text(private)
     assert "orbit-works" not in text(private) + json.dumps(private.structured_content)
     denied = call("propose_memory", **LESSON | {"scope_id": "gemini"})
     assert "scope-not-granted" in text(denied)
+    assert "(argument submission_scope)" in text(denied)
+    half = text(call("search_memory", query="", submission_scope="project"))
+    assert half.endswith("the id of the scope is missing, scope_id. Correct the request and send it again.")
     assert "no such tool" in text(call("promote_memory"))
     assert "no submission of yours" in text(call("submission_status", submission_id="nowhere"))
     unreadable = call("search_memory", query="", submission_scope="project", scope_id="gemini")

@@ -179,7 +179,7 @@ READ_MALFORMED: Final = Outcome(
     retry_same_key=False,
     safe_new_key=False,
     title="Malformed request",
-    advice="Fix the parameter in `pointer`.",
+    advice="Correct the request and send it again.",
 )
 """The row of `malformed` for reads."""
 

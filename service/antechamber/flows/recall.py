@@ -111,8 +111,8 @@ def _check_kind(kind: str | None, pointer: str) -> None:
 
 def _check_id(scope_id: str | None, pointer: str, *, in_one_text: bool) -> None:
     if not scope_id:
-        message = "the id of the scope is missing" + ("; write kind:id, e.g. project:apollo" if in_one_text else "")
-        raise refuse("malformed", message, pointer)
+        named = "; write kind:id, e.g. project:apollo" if in_one_text else ", scope_id"
+        raise refuse("malformed", f"the id of the scope is missing{named}", pointer)
 
 
 def check_number(name: str, number: int, least: int, most: int) -> None:

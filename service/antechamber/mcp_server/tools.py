@@ -5,7 +5,7 @@ Arguments are decoded strictly, and identically over each transport.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -218,7 +218,7 @@ async def _propose(submits: Submitting, arguments: ProposeMemory, key: str | Non
     # The contract's advice mentions keys, which a model does not know.
     mend = receipt is not None and receipt.safe_new_key
     advice = "Mend that and call again." if mend else "Do not call again with the same arguments."
-    explanation = "; ".join(reason.message for reason in reasons) or proposed.reason
+    explanation = _explain(reasons) or proposed.reason
     failure = ToolFailure(
         code=first.code if first else proposed.state,
         message=f"{explanation}. {advice}",
@@ -334,16 +334,20 @@ _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolRe
 def _refusal(error: RequestRefusedError) -> CallToolResult:
     first = error.reasons[0]
     argument = argument_of(first.pointer)
-    named = ((reason.message, argument_of(reason.pointer)) for reason in error.reasons)
-    text = "; ".join(f"{message} (argument {place})" if place else message for message, place in named)
     return _failure(
         ToolFailure(
             code=first.code,
-            message=f"{text}. Mend that and call again.",
+            message=f"{_explain(error.reasons)}. Mend that and call again.",
             argument=argument,
             reasons=without_names(error.reasons),
         )
     )
+
+
+def _explain(reasons: Sequence[Reason]) -> str:
+    """Return the messages of reasons, each with the argument that it is about."""
+    named = ((reason.message, argument_of(reason.pointer)) for reason in reasons)
+    return "; ".join(f"{message} (argument {place})" if place else message for message, place in named)
 
 
 def _success(text: str, result: Struct) -> CallToolResult:
