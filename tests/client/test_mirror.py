@@ -100,6 +100,17 @@ def test_changes_are_yielded_as_they_happen(service: Service, sender: Submitter)
     assert (again.change, again.memory_id, again.memory) == ("retracted", first.memory_id, None)
 
 
+@pytest.mark.parametrize("name", [None, "one.mirror"])
+def test_a_single_text_is_one_scope(service: Service, sender: Submitter, tmp_path: Path, name: str | None) -> None:
+    """A scope that was not put into a list is read as that scope, and not as its letters."""
+    admit(service, "First.")
+    assert [item.content for item in sender.memories(scopes=APOLLO).items] == ["First."]
+    assert sender.change_page(APOLLO, wait=False) == sender.change_page([APOLLO], wait=False)
+    with sender.mirror(tmp_path / name if name else None, APOLLO) as mirror:
+        mirror.update()
+        assert contents(mirror) == ["First."]
+
+
 def test_changes_are_yielded_to_asyncio(service: Service, network: Network) -> None:
     """The asynchronous client yields the same changes, through an outage."""
     admit(service, "First.")

@@ -17,12 +17,17 @@ MAX_ATTEMPT: Final = 3
 """The pauses between attempts grow to two seconds, because readers want changes soon after an outage."""
 
 
+def list_scopes(scopes: Sequence[str]) -> list[str]:
+    """Return scopes as a list; a single text is one scope, although Python also takes it for a sequence of letters."""
+    return [scopes] if isinstance(scopes, str) else list(scopes)
+
+
 def read_changes(scopes: Sequence[str], after: str | None, *, limit: int, hold: int) -> DeliverySteps[ChangePage]:
     """Read the next page; while the service cannot be reached, try again without end.
 
     Raises ReadError if the service refuses, for example because of the token, a scope or the cursor.
     """
-    params: dict[str, str | int | list[str]] = {"scope": list(scopes), "limit": limit, "wait": hold}
+    params: dict[str, str | int | list[str]] = {"scope": list_scopes(scopes), "limit": limit, "wait": hold}
     if after is not None:
         params["after"] = after
     for attempt in itertools.count():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from antechamber.client.changes import list_scopes
 from antechamber.core.contract import ChangePage, MemoryItem
 
 
@@ -9,7 +10,7 @@ class MemoryCopy:
     """Memories of some scopes, and how far of the change feed they are; `scopes` are written `kind:id`."""
 
     def __init__(self, scopes: Sequence[str]) -> None:
-        self.scopes = sorted(set(scopes))
+        self.scopes = sorted(set(list_scopes(scopes)))
         self._held: dict[str, MemoryItem] = {}
         self._cursor: str | None = None
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from antechamber.client.changes import list_scopes
 from antechamber.core.contract import ChangeItem, ChangePage, MemoryItem
 from antechamber.core.errors import AntechamberError
 
@@ -69,7 +70,7 @@ class MirrorFile:
     """
 
     def __init__(self, path: Path, scopes: Sequence[str], *, busy_seconds: float = BUSY_SECONDS) -> None:
-        self.scopes = sorted(set(scopes))
+        self.scopes = sorted(set(list_scopes(scopes)))
         self._path = path
         self._gate = threading.Lock()
         with self._explained():

@@ -9,6 +9,7 @@ from typing import Final, Self, TypeVar
 
 import httpx
 
+from antechamber.client.changes import list_scopes
 from antechamber.client.delivery import (
     DeliverySteps,
     Recovery,
@@ -192,8 +193,8 @@ class Submitter(SubmitterBase):
 
         Raises ReadError.
         """
-        one = {"submission_scope": submission_scope, "scope_id": scope_id}
-        return self._run(self._memories(**one, scope=list(scopes), q=query, match=match, limit=limit, after=after))
+        one, named = {"submission_scope": submission_scope, "scope_id": scope_id}, list_scopes(scopes)
+        return self._run(self._memories(**one, scope=named, q=query, match=match, limit=limit, after=after))
 
     def memory(self, memory_id: str) -> MemoryDetail | None:
         """Return one memory in any state; None if there is none by that id in a scope that may be read.
@@ -323,10 +324,8 @@ class AsyncSubmitter(SubmitterBase):
         limit: int | None = None,
     ) -> MemoryPage:
         """Return one page of memories; see Submitter.memories."""
-        one = {"submission_scope": submission_scope, "scope_id": scope_id}
-        return await self._run(
-            self._memories(**one, scope=list(scopes), q=query, match=match, limit=limit, after=after)
-        )
+        one, named = {"submission_scope": submission_scope, "scope_id": scope_id}, list_scopes(scopes)
+        return await self._run(self._memories(**one, scope=named, q=query, match=match, limit=limit, after=after))
 
     async def memory(self, memory_id: str) -> MemoryDetail | None:
         """Return one memory; see Submitter.memory."""
