@@ -142,3 +142,25 @@ def test_a_token_of_another_caller_is_named(shared: Service) -> None:
     assert "another producer, tool:watcher" in other["detail"]
     foreign = shared.client.post("/v1/submissions", json=event(), headers=shared.bearer("auditing", "auditor")).json()
     assert "of the role auditor" in foreign["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/v1/memories", "scope_id"), ("/v1/memories", "q"), ("/v1/changes", "after"), ("/v1/audit/notes", "since")],
+)
+def test_a_parameter_with_one_value_is_refused_twice(shared: Service, path: str, name: str) -> None:
+    """A second value is never left out silently: a reader would take the answer for one about both."""
+    role = ("auditing", "auditor") if path.startswith("/v1/audit") else ()
+    values = [("submission_scope", "project"), ("scope_id", "apollo"), (name, "apollo"), (name, "gemini")]
+    answer = shared.client.get(path, params=values, headers=shared.bearer(*role))
+    assert ("malformed", f"/{name}") in reasons(answer)
+    assert f"{name} may be given once" in answer.json()["detail"]
+
+
+def test_of_two_tokens_none_is_preferred(shared: Service) -> None:
+    """A request with two Authorization fields is refused, also if both are valid."""
+    own, other = shared.bearer(), shared.bearer("tool:watcher")
+    for fields in ([*own.items(), *other.items()], [*own.items(), *own.items()]):
+        read = shared.client.get("/v1/token", headers=fields)
+        assert (read.status_code, read.json()["reasons"][0]["code"]) == (401, "unauthorized")
+        assert shared.client.post("/v1/submissions", json=event(), headers=fields).status_code == 401

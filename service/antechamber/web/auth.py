@@ -58,9 +58,10 @@ async def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | 
     """Return the caller of a request by its token or, without one, its session; None if neither is valid."""
     state = connection.app.state
     access: AccessFlows = state.access
-    header = connection.headers.get("authorization")
-    if header is not None:
-        return await look_up_bearer(access.token_check, secret_of(header))
+    headers = connection.headers.getall("authorization", [])
+    if headers:
+        # The field occurs once (RFC 9110, 5.3 and 11.6.2): of two tokens neither can be preferred.
+        return await look_up_bearer(access.token_check, secret_of(headers[0])) if len(headers) == 1 else None
     secret = connection.cookies.get(cookie_name(secure=state.settings.secure), "")
     sessions = access.sessions
     return await _look_up(sessions.account, secret, at_once=sessions.needs_no_read(secret))
