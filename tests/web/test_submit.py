@@ -988,6 +988,19 @@ def test_too_many_attempts_are_429(location: Location) -> None:
         assert check_shape(service.submit(event("Other.", producer_identity="tool:watcher")))["status"] == 201
 
 
+def test_a_refusal_that_reads_no_body_echoes_the_key_of_the_header(location: Location) -> None:
+    """The key of the header comes back with 429 and with the 403 of another role, as a key in the body does."""
+    with limited(location, "attempts_per_minute = 1") as service:
+        body = event(idempotency_key=None)
+        assert service.submit(body, idempotency_key="k-1").status_code == 201
+        refused = service.submit(body, idempotency_key="k-2")
+        sent = service.bearer("auditing", "auditor") | {"idempotency-key": "k-3"}
+        foreign = service.client.post("/v1/submissions", json=body, headers=sent)
+        for answer, status, key in ((refused, 429, "k-2"), (foreign, 403, "k-3")):
+            assert answer.status_code == status
+            assert answer.headers["idempotency-key"] == answer.json()["idempotency_key"] == key
+
+
 def test_a_text_with_too_many_look_alikes_is_refused_with_the_remedy(service: Service) -> None:
     """A text that exceeds the scan budget counts as private; the reason names the remedy, and nothing is kept."""
     text = " ".join(belgian(number) for number in range(1, 3_600))

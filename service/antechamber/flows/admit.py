@@ -205,14 +205,14 @@ class Admission:
 
     def read(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
         """Parse a body and compare producer and hash; a Reply refuses it."""
-        header_key: str | None = None
+        # Every refusal echoes the key of the header, also one that reads nothing else.
+        header_key, header_reasons = _read_header(key_header)
         gate = self._policies.current.gate
         try:
             self.check_rate(bearer)
             if bearer.role != "producer":
                 message = f"only the token of a producer may submit, and this one is of the role {bearer.role}"
                 raise refuse("producer-mismatch", message)
-            header_key, header_reasons = _read_header(key_header)
             submission = None if header_reasons else read_fast(raw, header_key)
             if submission is not None:
                 self._check_producer(submission.producer_identity, bearer)
