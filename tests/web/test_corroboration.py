@@ -61,6 +61,24 @@ def test_nearly_the_same_claim_of_another_owner_and_source_is_corroboration(serv
     assert f'href="/memories/{service.recall()[0]["memory_id"]}"' in page
 
 
+def test_the_opposite_claim_of_another_owner_is_no_evidence(service: Service) -> None:
+    """A memory or a waiting proposal that says the opposite is listed as such, and its owner does not count."""
+    other = propose(
+        service, TEXT.replace("before", "after"), "tool:watcher", source_span={"uri": "repo://apollo/other.md"}
+    )
+    own = propose(service, TEXT)
+    service.wait_until_sorted()
+    desk = service.sign_in()
+    says = "contradicts this text, does not count"
+    card = evidence(desk.browser.get(f"/review/{own}").text)
+    assert "owners" not in card
+    assert f"nearly the same proposal {says}" in card
+    assert desk.decide(other, "approve").status_code == 303
+    card = evidence(desk.browser.get(f"/review/{own}").text)
+    assert "owners" not in card
+    assert f"nearly the same memory {says}" in card
+
+
 def test_the_same_event_from_another_producer_is_a_second_report(service: Service) -> None:
     """A second report of the same event counts its owner, and the source once."""
     own = propose(service, TEXT)

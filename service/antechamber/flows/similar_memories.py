@@ -22,7 +22,7 @@ COMPARED: Final = 60
 MOST: Final = 8
 """Number of the most similar memories in which contradictions are looked for."""
 REPORTS: Final = 100
-"""Maximum number of waiting near duplicates that count as corroboration."""
+"""Maximum number of waiting near duplicates that are looked at for corroboration."""
 SIMILAR: Final = 4
 """Maximum number of similar memories shown: each has two buttons, and there are only nine digits as shortcuts."""
 
@@ -62,7 +62,9 @@ def look_around(tx: Rows, proposal: ProposalRow, evidence: Iterable[str], hidden
     return Surroundings(
         similar=_similar(tx, proposal, near),
         contradiction=_first(near, proposal.payload, proposal.supersedes),
-        corroboration=corroborate(proposal.owner, proposal.source_span["uri"], evidence, [*same, *waiting]),
+        corroboration=corroborate(
+            proposal.payload["content"], proposal.owner, proposal.source_span["uri"], evidence, [*same, *waiting]
+        ),
     )
 
 
@@ -92,6 +94,7 @@ def _report(memory: NearMemory) -> NearReport:
         owner=memory.owner,
         source=memory.source_span["uri"],
         received_at=memory.received_at,
+        content=memory.payload["content"],
     )
 
 

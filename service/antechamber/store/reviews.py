@@ -107,7 +107,8 @@ class ReviewQueries:
 
     def near_proposals(self, proposal: int, number: int) -> list[NearReport]:
         rows = [
-            decoded(row, "source_span") for row in self._sql.all("near_proposals", proposal=proposal, number=number)
+            decoded(row, "payload", "source_span")
+            for row in self._sql.all("near_proposals", proposal=proposal, number=number)
         ]
         return [
             NearReport(
@@ -117,6 +118,7 @@ class ReviewQueries:
                 owner=row["owner"],
                 source=row["source_span"]["uri"],
                 received_at=row["received_at"],
+                content=row["payload"]["content"],
             )
             for row in rows
         ]

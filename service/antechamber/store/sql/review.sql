@@ -145,7 +145,13 @@ JOIN producers AS maker ON maker.id = p.producer
 WHERE m.id = :memory AND m.state = 'active'
 
 -- name: near_proposals
-SELECT p.proposal_id, p.owner, p.source_span, p.received_at, maker.producer_identity
+SELECT
+    p.proposal_id,
+    p.owner,
+    coalesce(p.edited_payload, p.payload) AS payload,
+    p.source_span,
+    p.received_at,
+    maker.producer_identity
 FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
 WHERE p.fold = (SELECT own.fold FROM proposals AS own WHERE own.id = :proposal)
