@@ -40,6 +40,7 @@ OF_THE_QUEUE = (
     "waiting_for_producer",
     "attention_of_person",
     "free_attention",
+    "attention_position",
     "mention",
     "kept_from",
 )

@@ -127,6 +127,40 @@ def test_what_was_skipped_does_not_hide_the_rest(service: Service) -> None:
     assert skipped.headers["location"] == f"/review/{first['proposal_id']}"
 
 
+@pytest.mark.parametrize("decided", [True, False], ids=["decided", "skipped"])
+def test_after_what_a_person_should_look_at_the_queue_begins(service: Service, *, decided: bool) -> None:
+    """The group For you comes before the queue: behind it, no proposal of the queue is passed over."""
+    texts = ("Deploy on Fridays.", "Feed the quokkas at noon.", "Rotate the logs at night.", "Keep ten backups.")
+    one, two, three, four = (propose(service, text)["proposal_id"] for text in texts)
+    service.wait_until_sorted()
+    bob = service.sign_in("bob")
+    for proposal in (two, four):
+        assert bob.write(proposal, "assignment", person="bob").status_code == 303
+    met = [start(bob).rpartition("/")[2]]
+    for _ in range(3):
+        action = "approve" if decided and met[-1] in {two, four} else "skip"
+        answer = bob.post(f"/review/{met[-1]}/{action}", bob.form(met[-1]))
+        met.append(answer.headers["location"].rpartition("/")[2].partition("?")[0])
+    assert met == [two, four, one, three]
+
+
+def test_a_second_review_for_a_person_is_offered_once(service: Service) -> None:
+    """A proposal that needs a second person and is assigned comes in the group For you, and not after it again."""
+    texts = ("Deploy on Fridays.", "Feed the quokkas at noon.", "Rotate the logs at night.")
+    one, two, three = (propose(service, text)["proposal_id"] for text in texts)
+    service.wait_until_sorted()
+    eve, bob = service.sign_in("eve"), service.sign_in("bob")
+    for proposal in (one, two):
+        assert eve.decide(proposal, "flag").status_code == 303
+    assert eve.post(f"/review/{three}/skip", eve.form(three)).status_code == 303
+    assert bob.write(two, "assignment", person="bob").status_code == 303
+    met = [start(bob).rpartition("/")[2]]
+    for _ in range(2):
+        answer = bob.post(f"/review/{met[-1]}/skip", bob.form(met[-1]))
+        met.append(answer.headers["location"].rpartition("/")[2])
+    assert met == [two, one, three]
+
+
 def test_of_near_duplicates_the_assigned_one_is_found(service: Service) -> None:
     """The filter shows the proposal that was assigned, not the first one of its row."""
     texts = [f"Feed the quokkas {when} the gates are opened in the morning." for when in ("before", "after")]

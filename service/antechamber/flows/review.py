@@ -222,7 +222,7 @@ class Desk:
         proposal = _hold(tx.review, proposal_id, decision.target)
         ruling = self._rule(tx, proposal, decision, account, now)
         goes_on = going_on and decision.kind not in STAYING
-        cursor = tx.queue.cursor_of(proposal_id) if goes_on else None
+        cursor = _behind(tx.queue, proposal_id, account, within) if goes_on else None
         blind, memory_id = tx.blind.of_proposal(proposal.id), proposal.memory_id
         if blind is not None:
             ruled = BlindRuling(item=blind, proposal=proposal, decision=decision, ruling=ruling)
@@ -305,7 +305,7 @@ class Desk:
                 proposal = require(tx.review.proposal(after))
                 check_nothing_lost(typed, proposal.payload, tx.review.records(proposal.id))
                 tx.queue.release(after, account.person)
-            cursor = tx.queue.cursor_of(after) if after is not None else None
+            cursor = _behind(tx.queue, after, account, within) if after is not None else None
             return self._claim_next(tx.queue, account, cursor, self._clock(), after, within)
 
         return self._store.write(work).result()
@@ -346,6 +346,11 @@ class Desk:
             if proposal_id != skipped and queue.claim(proposal_id, account.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
+
+
+def _behind(queue: QueueRows, proposal_id: str, account: Account, within: QueueFilter | None) -> QueueCursor | None:
+    """Return the cursor behind a proposal; a filter has no group of what a person should look at."""
+    return queue.cursor_behind(proposal_id, account.person) if within is None else queue.cursor_of(proposal_id)
 
 
 def check_curator(account: Account) -> None:

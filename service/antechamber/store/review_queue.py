@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from antechamber.core.review.queue_filter import MAX_WORDS, MatchCount, QueueFilter, QueueReader, source_of
 from antechamber.core.review.queue_order import (
@@ -24,6 +25,8 @@ from antechamber.store.reviews import with_text
 from antechamber.store.statements import Statements
 
 _FRONT: Final = QueueCursor(rank=-1, turn=0, fold=0, proposal=0)
+_ATTENTION: Final = QueueCursor(rank=-2, turn=0, fold=0, proposal=0)
+"""The beginning of what one person should look at, which comes before the queue."""
 WINDOW: Final = 10_000
 """Maximum number of folds that one filtered page scans."""
 NEARBY: Final = 300
@@ -127,17 +130,31 @@ class QueueQueries:
         row = self._sql.one("queue_position", proposal_id=proposal_id)
         return msgspec.convert(row, QueueCursor) if row else None
 
+    def cursor_behind(self, proposal_id: str, person: str) -> QueueCursor | None:
+        number = self._attention(proposal_id, person)
+        return self.cursor_of(proposal_id) if number is None else replace(_ATTENTION, proposal=number)
+
+    def _attention(self, proposal_id: str, person: str) -> int | None:
+        """Return the number of a proposal that a person should look at; None for others."""
+        row = self._sql.one("attention_position", proposal_id=proposal_id, person=person)
+        return row["proposal"] if row else None
+
     def free(self, person: str, after: QueueCursor | None, now: int) -> list[str]:
         """Return a few proposals after a cursor that this person could judge and no one else has claimed.
 
-        Without a cursor, what the person should look at comes first. Proposals that need a second person come next, and
-        do not appear in the queue again.
+        What the person should look at comes first, then proposals that need a second person. Neither appear in the
+        queue again.
         """
-        start = after or _FRONT
+        start = after or _ATTENTION
         rows: list[dict[str, Any]] = []
-        own = self._sql.all("free_attention", person=person, now=now) if after is None else []
+        own: list[dict[str, Any]] = []
+        if start.rank == _ATTENTION.rank:
+            own = self._sql.all("free_attention", person=person, now=now, proposal=start.proposal)
+            start = _FRONT
         if start.rank < 0:
-            rows = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
+            seconds = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
+            # What the person should look at was there before.
+            rows = [row for row in seconds if self._attention(row["proposal_id"], person) is None]
         if not rows and start.rank < UNSORTED_RANK:
             cursor = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
             rows = self._sql.all("free_in_line", person=person, now=now, **cursor)

@@ -44,6 +44,9 @@ class QueueRows(Protocol):
     def cursor_of(self, proposal_id: str) -> queue_order.QueueCursor | None:
         """Return the cursor of a proposal, also if it has left the queue."""
 
+    def cursor_behind(self, proposal_id: str, person: str) -> queue_order.QueueCursor | None:
+        """Return the cursor from which this person goes on: what the person should look at comes before the queue."""
+
     def free(self, person: str, after: queue_order.QueueCursor | None, now: int) -> list[str]:
         """Return a few proposals behind a cursor that this person may judge and no other person has claimed."""
 

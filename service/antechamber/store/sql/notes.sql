@@ -108,7 +108,7 @@ LIMIT :number
 SELECT w.proposal_id
 FROM attention AS a
 JOIN queue_rows AS w ON w.id = a.proposal
-WHERE a.person = :person AND w.state = 'pending' AND w.owner <> :person
+WHERE a.person = :person AND a.proposal > :proposal AND w.state = 'pending' AND w.owner <> :person
     AND (w.claimed_by IS NULL OR w.claimed_by = :person OR w.claimed_until <= :now)
     AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = w.id)
     AND NOT EXISTS (
@@ -118,6 +118,13 @@ WHERE a.person = :person AND w.state = 'pending' AND w.owner <> :person
     )
 ORDER BY a.proposal
 LIMIT 5
+
+-- name: attention_position
+SELECT p.id AS proposal
+FROM proposals AS p
+JOIN attention AS a ON a.proposal = p.id AND a.person = :person
+WHERE p.proposal_id = :proposal_id
+LIMIT 1
 
 -- name: kept_from
 SELECT 1 AS found FROM open_questions AS o WHERE o.proposal = :proposal

@@ -294,7 +294,7 @@ WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
     AND (near.claimed_by IS NULL OR near.claimed_by = :person OR near.claimed_until <= :now)
     AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = near.id)
     AND NOT EXISTS (
-        SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND a.cause = 'assigned' AND a.person <> :person
+        SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND (a.cause = 'assigned' OR a.person = :person)
     )
     AND NOT EXISTS (
         SELECT 1 FROM blind_items AS b JOIN review_records AS o ON o.id = b.record
@@ -315,7 +315,7 @@ WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
     AND (near.claimed_by IS NULL OR near.claimed_by = :person OR near.claimed_until <= :now)
     AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = near.id)
     AND NOT EXISTS (
-        SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND a.cause = 'assigned' AND a.person <> :person
+        SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND (a.cause = 'assigned' OR a.person = :person)
     )
     AND NOT EXISTS (
         SELECT 1 FROM blind_items AS b JOIN review_records AS o ON o.id = b.record
