@@ -124,7 +124,7 @@
     waiting = group ? setTimeout(() => choose(null), CHOICE_TIMEOUT_MILLISECONDS) : 0;
     if (!group) return;
     group.setAttribute('data-waiting', '');
-    group.querySelector('[aria-live]').textContent = 'Press the digit of a choice, or Escape.';
+    group.querySelector('[aria-live]').textContent = 'Press a digit, or Escape.';
     group.scrollIntoView({ block: 'nearest' });
   };
 

@@ -1,6 +1,7 @@
 """The desk by keyboard in a real browser: one key per decision, and no key by accident."""
 
 import random
+import re
 import string
 
 import httpx
@@ -237,11 +238,23 @@ def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -
     """After Escape, or without a started rejection, a digit does nothing."""
     page = opened(queue(with_scripts, 1), "first")
     press(page, "1", "r", "Escape", "1", "r")
-    expect(page.get_by_text("Press the digit of a choice")).to_be_visible()
+    expect(page.get_by_text("Press a digit, or Escape.")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("3")
     page.reload()
     expect(page.get_by_text("None yet.")).to_be_visible()
+
+
+@on_sqlite
+def test_no_reason_moves_after_the_first_key_of_a_rejection(with_scripts: Journey) -> None:
+    """What is said between the two keys moves none of the buttons that the second key presses."""
+    page = opened(queue(with_scripts, 1), "first")
+    reasons = page.get_by_role("button", name=re.compile("^Reject: "))
+    before = [one.bounding_box() for one in reasons.all()]
+    assert len(before) == 9
+    press(page, "r")
+    expect(page.get_by_text("Press a digit, or Escape.")).to_be_visible()
+    assert [one.bounding_box() for one in reasons.all()] == before
 
 
 @on_sqlite
