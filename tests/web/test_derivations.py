@@ -56,6 +56,9 @@ def test_a_retraction_warns_of_everything_derived_from_it(service: Service) -> N
         assert page(desk, path).count(WARNING) == 1
         assert f'href="/memories/{source}">derived' in page(desk, path)
     assert WARNING not in page(desk, f"/review/{apart}") + listed
+    for path in ("/review", "/review?q=derived:yes"):
+        assert page(desk, path).count(WARNING) == 1
+        assert WARNING in page(desk, path).partition("Gemini needs a third disk.")[2].partition("</li>")[0]
     assert desk.decide(waiting, "reject", reason_code="wrong").status_code == 303
     assert [row.memory_id for row in derived(service, source)] == [between]
     assert desk.decide(bad, "undo").status_code == 303

@@ -69,6 +69,8 @@ class Queue(Struct, frozen=True, kw_only=True):
     """Whose turn the shown proposals are, by their keys."""
     beside: dict[int, Beside] = {}
     """What is shown beside their rows, by their keys."""
+    from_retracted: frozenset[int] = frozenset()
+    """Those that are derived from a retracted memory, by their keys."""
     next: str | None
     held: int
     """Proposals that others have claimed."""
@@ -179,6 +181,11 @@ def _beside(tx: Rows, rows: Sequence[QueueRow]) -> dict[int, Beside]:
     return tx.queue.beside([row.id for row in rows], MOST_IN_TAB + 1)
 
 
+def _from_retracted(tx: Rows, beside: dict[int, Beside]) -> frozenset[int]:
+    """Return the keys of those that are derived from a retracted memory now, over any number of steps."""
+    return frozenset(key for key, one in beside.items() if one.derived and tx.review.retracted_sources(key, 1))
+
+
 class DeskViews:
     """Reads what the pages of the desk show."""
 
@@ -213,10 +220,19 @@ class DeskViews:
             items, end = tx.queue.matching(wanted, QueueReader(account.person, now), read_cursor(after), PAGE + 1)
             held = tx.queue.count_held(account.person, now)
             turns, beside = _turns(tx, items), _beside(tx, items)
+            retracted = _from_retracted(tx, beside)
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
-        return Queue(items=items[:PAGE], next=following, held=held, now=now, turns=turns, beside=beside)
+        return Queue(
+            items=items[:PAGE],
+            next=following,
+            held=held,
+            now=now,
+            turns=turns,
+            beside=beside,
+            from_retracted=retracted,
+        )
 
     def queue(self, after: str | None, account: Account) -> Queue:
         """Return one page of the queue by risk and turn.
@@ -235,6 +251,7 @@ class DeskViews:
             for_others = _others(tx.queue.for_others(account.person, PAGE), elsewhere) if first else []
             shown = [*items, *for_second, *for_others, *attention]
             turns, beside = _turns(tx, shown), _beside(tx, [*shown, *waiting])
+            retracted = _from_retracted(tx, beside)
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         shown = [row for row in items[:PAGE] if account.role != "curator" or not _in_a_group(row)]
         return Queue(
@@ -245,6 +262,7 @@ class DeskViews:
             waiting=waiting,
             turns=turns,
             beside=beside,
+            from_retracted=retracted,
             next=following,
             held=held,
             now=now,

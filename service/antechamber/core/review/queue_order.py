@@ -74,6 +74,8 @@ class Beside(Struct, frozen=True, kw_only=True):
     contradicts: bool
     """Whether it seemed to contradict an active memory when it was sorted."""
     opened: bool
+    derived: bool
+    """Whether it claims to be derived from memories."""
     of_source: int
     """How many proposals of its source wait, including this one, as far as they were counted; 0 while unsorted."""
 
