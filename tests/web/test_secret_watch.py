@@ -12,6 +12,7 @@ import pytest
 from antechamber.app.maintenance import clock
 from antechamber.core.admission.submission import read_draft, read_event
 from antechamber.core.errors import UnavailableError
+from antechamber.core.remedies import REMEDIES
 from antechamber.flows import secret_watch, split_watch
 from antechamber.flows.split_watch import SplitWatch
 from antechamber.settings import Location
@@ -132,6 +133,9 @@ def test_the_same_secret_under_other_keys_raises_an_alarm(service: Service) -> N
     operator = service.sign_in("kim", "operator").browser
     assert alarm in operator.get("/readyz").json()["alarms"]
     assert "came under 2 keys" in operator.get("/dashboard").text
+    page = operator.get("/operations").text
+    assert REMEDIES["secret"].title in page
+    assert REMEDIES["background"].title not in page
     assert "Alarms about your producers" in service.sign_in("grace").browser.get("/settings").text
     assert "Alarms about your producers" not in service.sign_in("bob").browser.get("/settings").text
 

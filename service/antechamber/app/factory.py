@@ -225,7 +225,7 @@ def _admission(
     """Return the admission with the secrets of the data folder; its alarms are listed with those of the background."""
     secret, vault = load_secret(settings.data), EventVault(load_quarantine_key(settings.data))
     admission = Admission(store, policies, secret, vault, now, RandomBytes())
-    background.add_alarms(admission.secrets.alarms)
+    background.add_alarms(admission.secrets.alarms, "secret")
     return admission
 
 

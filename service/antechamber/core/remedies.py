@@ -68,6 +68,12 @@ REMEDIES: Final[dict[str, Remedy]] = {
         "Checkpoints are still signed and published, without its cosignature. Check the address and key of the witness "
         "in the policy, and what answers there; the service asks it again.",
     ),
+    "secret": Remedy(
+        "A secret came in events",
+        "The events were refused and the value is not kept, but the producer that the alarm names can read it. Replace "
+        "the secret, or revoke the token that the alarm names; then remove it from what the producer reads. The alarm "
+        "ends a day after the last event.",
+    ),
     "background": Remedy(
         "Background work fails",
         "It is tried again with growing pauses, at most a minute. The log of the service has the traceback. Restart "

@@ -16,6 +16,7 @@ RESULTS: Final = ("stored", "replayed")
 SIGNER_STATES: Final = ("signing", "refused", "closed")
 ALARM_SOURCES: Final = (
     *("store", "policy", "processes", "clock", "signer", "pin", "replication", "replica", "provider", "witness"),
+    "secret",
     "background",
 )
 OTHER: Final = "other"
