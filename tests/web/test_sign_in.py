@@ -392,7 +392,8 @@ def test_an_edit_sent_signed_out_gives_the_typed_text_back(service: Service) -> 
     response = service.client.post(f"/review/{proposal}/edit", data=sent, follow_redirects=False)
     assert response.status_code == 401
     assert "My &lt;b&gt;changed&lt;/b&gt; text." in response.text
-    assert "My own note." in response.text
+    labels = re.findall(r"<label>([^<]+)\n\s*<textarea[^>]*>\n([^<]+)<", response.text)
+    assert labels == [("Note", "My own note."), ("Text in the edit field", "My &lt;b&gt;changed&lt;/b&gt; text.")]
     assert "Nothing was recorded" in response.text
     assert "no-store" in response.headers["cache-control"]
 

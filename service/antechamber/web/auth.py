@@ -24,6 +24,8 @@ from antechamber.web.connections import connection_of
 
 T = TypeVar("T")
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_TYPED: Final = {"reason_text": "Note", "reveal_reason": "Why you need to see it", "content": "Text in the edit field"}
+"""Labels of the fields with typed text, by their names."""
 
 
 class SignInNeededError(AntechamberError):
@@ -31,7 +33,7 @@ class SignInNeededError(AntechamberError):
 
     def __init__(self, form: Mapping[str, str] | None = None) -> None:
         super().__init__("Sign in to go on.")
-        self.typed: Final = typed_text(form or {})
+        self.typed: Final = typed_fields(form or {})
         self.within: Final = (form or {}).get("q", "")
         """The filter of the page with the form."""
 
@@ -166,9 +168,9 @@ async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> 
         raise SignInNeededError(form) from None
 
 
-def typed_text(form: Mapping[str, str]) -> str:
-    """Return the text that was typed into a form."""
-    return "\n\n".join(filter(None, map(form.get, ("content", "reason_text", "reveal_reason"))))
+def typed_fields(form: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the texts in the fields of a form, each with its label; an edit field holds a text before it is edited."""
+    return [(label, text) for name, label in _TYPED.items() if (text := form.get(name))]
 
 
 def csrf_token(secret: bytes, account: Account) -> str:

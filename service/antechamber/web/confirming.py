@@ -14,7 +14,7 @@ from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web import thread_pools
-from antechamber.web.auth import SignInNeededError, typed_text
+from antechamber.web.auth import SignInNeededError, typed_fields
 from antechamber.web.pages import page
 from antechamber.web.passwords import Passwords, TooManySignInsError
 from antechamber.web.problems import AnyRequest, status_of
@@ -68,7 +68,7 @@ def _page(
         "sent": [(name, value) for name, value in form.items() if name not in _OWN],
         "provider": request.app.state.access.providers.provider_of(account),
         "has_password": request.app.state.access.passwords.is_set(account),
-        "typed": typed_text(form),
+        "typed": typed_fields(form),
         "minutes": policy.session.of(account.role).confirm_minutes,
     }
     return page(request, "confirm.html", status, **context)
