@@ -127,6 +127,12 @@ class Groups:
         found = [self._desk.own_last_decision(proposal_id, account) for proposal_id in proposal_ids]
         return [last for last in found if last is not None]
 
+    def texts(self, proposal_ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of proposals, by their ids."""
+        with self._store.read() as tx:
+            found = filter(None, map(tx.review.proposal, proposal_ids))
+            return {proposal.proposal_id: proposal.payload.get("content", "") for proposal in found}
+
     def decide(
         self, decisions: Sequence[tuple[str, Decision]], account: Account, *, sink: bool = False
     ) -> list[tuple[str, str | None]]:

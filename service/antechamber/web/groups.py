@@ -79,6 +79,7 @@ def _show(
         "group": groups.read(choice, account),
         "results": results,
         "undone": decision == "undo",
+        "texts": groups.texts([proposal_id for proposal_id, failure in results or () if failure is not None]),
         "last": groups.last_decisions(made, account) if decision != "undo" else [],
         "error": error,
         "form": filled or {},

@@ -80,6 +80,7 @@ def _show_list(
     context |= {
         "results": results,
         "undone": action == "undo",
+        "texts": {one.event.quarantine_id: one.event.payload["content"] for one in items if one.event.payload},
         "last": last,
         "names": PARTS,
         "views": views,

@@ -52,7 +52,7 @@ class Unsorted(Struct, frozen=True, kw_only=True):
     supersedes: str | None
     conflicts: int
     opened: bool
-    """Whether it came out of a conflict: a curator opened a refused event as this proposal."""
+    """Whether it came out of the quarantine: a curator opened or released a refused event as this proposal."""
 
 
 class Circumstances(Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     conflicts: int
     """How many other events came under its key."""
     opened: bool
-    """Whether it came out of a conflict."""
+    """Whether it came out of the quarantine."""
     contradicts: bool
     """Whether it seems to contradict an active memory."""
 
@@ -147,7 +147,7 @@ def marks_of(content: str, submission_scope: str, around: Circumstances, *, hidd
         (find_instruction(content) is not None, Mark("speaks-to-reader", 2, INSTRUCTIONS)),
         (around.contradicts, Mark("contradicts-memory", 2, CONTRADICTS)),
         (around.conflicts > 0, Mark("conflict", 1, "same key, different content")),
-        (around.opened, Mark("out-of-conflict", 1, "came out of a conflict")),
+        (around.opened, Mark("out-of-conflict", 1, "came out of the quarantine")),
         (submission_scope in _WIDE, Mark("wide-scope", 1, "wide audience")),
         (around.supersedes, Mark("claims-to-supersede", 1, "claims to supersede a memory")),
     )
