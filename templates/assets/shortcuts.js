@@ -153,7 +153,10 @@
     if (action === 'previous') return step(-1);
     if (action === 'help') return help();
     const found = named(action);
-    if (!found) return undefined;
+    if (!found) {
+      const off = document.querySelector(`[data-act="${action}"]:disabled`);
+      return off ? refuse(false, 'Not possible here; the reason is below the buttons.') : undefined;
+    }
     // What only other items have: open the pair of this one, so that it can be marked.
     const other = found.closest('[data-item]');
     if (other && other !== item()) return mark(found);
@@ -185,7 +188,10 @@
       return press(choice);
     }
     const action = actionOf(event.key);
-    if (!action || (changed() && action !== 'edit' && action !== 'refresh')) return undefined;
+    if (!action) return undefined;
+    if (changed() && action !== 'edit' && action !== 'refresh') {
+      return refuse(false, 'Your edit is not saved: choose a reason, or restore the text.');
+    }
     event.preventDefault();
     if (waiting) choose(null);
     act(action);

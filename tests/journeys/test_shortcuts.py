@@ -246,6 +246,26 @@ def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -
 
 
 @on_sqlite
+def test_a_key_that_cannot_act_says_why(with_scripts: Journey) -> None:
+    """Beside an edit that is not saved, and for a button that is disabled, a key does nothing and says so."""
+    page = opened(queue(with_scripts, 2), "first")
+    press(page, "e")
+    page.keyboard.type("Said more clearly.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("s")
+    expect(page.locator("#early")).to_have_text("Your edit is not saved: choose a reason, or restore the text.")
+    expect(page.get_by_label("Text to remember")).to_have_value(re.compile("^Said more clearly"))
+    page.reload()
+    address = page.url
+    press(page, "f")
+    expect(page.get_by_role("status").filter(has_text="second")).to_be_visible()
+    page.goto(address)
+    expect(page.get_by_role("button", name="Request second review")).to_be_disabled()
+    press(page, "f")
+    expect(page.locator("#early")).to_have_text("Not possible here; the reason is below the buttons.")
+
+
+@on_sqlite
 def test_no_reason_moves_after_the_first_key_of_a_rejection(with_scripts: Journey) -> None:
     """What is said between the two keys moves none of the buttons that the second key presses."""
     page = opened(queue(with_scripts, 1), "first")
