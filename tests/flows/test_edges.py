@@ -572,7 +572,7 @@ class Refused(QueueSorter):
     """A sorter that reports when the store was busy."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, lambda: True, Work("sorting"))
+        super().__init__(store, lambda: True, lambda: None, Work("sorting"))
         self.refused = threading.Event()
 
     def look(self, most: int = BATCH) -> int:

@@ -169,7 +169,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         workers = await _start_workers(None if settings.database_url is None else heartbeat)
-        threads = _start_threads(_sorter(store, heartbeat, background), changes.watch, delivery, app.state.request_log)
+        sorter = QueueSorter(store, heartbeat.leads, lambda: policies.desk_gate, background.work("sorting the queue"))
+        threads = _start_threads(sorter, changes.watch, delivery, app.state.request_log)
         await _look_first(services, policies, settings)
         tasks = _start_tasks(background, _list_work(services, policies, settings, store, heartbeat, alarms), app)
         try:
@@ -189,10 +190,6 @@ def _with_connections(app: Litestar) -> Litestar:
 def _changes(store: Store, recall: Recall, background: Background) -> Changes:
     """Return the change feed, whose watch is listed with the background work."""
     return Changes(store, recall, ChangeWatch(store, background.work("following the changes of memories")))
-
-
-def _sorter(store: Store, heartbeat: Heartbeat, background: Background) -> QueueSorter:
-    return QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
 
 def _access(

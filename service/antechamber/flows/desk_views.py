@@ -90,6 +90,7 @@ class Queue(Struct, frozen=True, kw_only=True):
             conflicts=row.conflicts,
             opened=beside is not None and beside.opened,
             contradicts=beside is not None and beside.contradicts,
+            found=beside.found if beside is not None else frozenset(),
         )
         return marks_of(beginning, row.submission_scope, around, hidden=int(find_hidden(beginning) is not None))
 

@@ -71,6 +71,8 @@ class PolicyReloader:
         self._unrecorded = False
         self._preparing: Gate | None = None
         """The gate whose scan of the desk is being built, or is complete."""
+        self._prepared: Gate | None = None
+        """The gate whose scan of the desk is complete."""
         self._steps: Iterator[None] = iter(())
         self.alarm: str | None = None
         """What is wrong with the current files; None if nothing is."""
@@ -113,8 +115,15 @@ class PolicyReloader:
         until = time.monotonic() + PORTION
         while time.monotonic() < until:
             if next(self._steps, _COMPLETE) is _COMPLETE:
+                self._prepared = gate
                 return True
         return False
+
+    @property
+    def desk_gate(self) -> Gate | None:
+        """The gate of the policy in force; None until the scan of the desk is built for it."""
+        gate = self.current.gate
+        return gate if self._prepared is gate else None
 
     def _look(self) -> tuple[bytes, frozenset[str]]:
         """Return a digest of all files, and the names of those that are empty."""

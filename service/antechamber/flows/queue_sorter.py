@@ -1,6 +1,7 @@
 """Sort new proposals into the review queue, in a background thread that does not delay submissions."""
 
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from itertools import groupby
@@ -10,6 +11,7 @@ from antechamber.background import Work
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows, Store
+from antechamber.core.privacy import Gate
 from antechamber.core.review.contradiction import CONTRADICTS
 from antechamber.core.review.hidden_text import reveal
 from antechamber.core.review.queue_order import (
@@ -40,6 +42,8 @@ NEAR: Final = 300
 """Number of a scope's newest waiting folds that are all compared with a new proposal."""
 ALIKE: Final = 50
 """Number of older folds that are compared because they begin like a new proposal; the same for those that end so."""
+SCAN_SECONDS: Final = 1.0
+"""Seconds of a turn after which no further proposal is scanned; the rest is sorted in the next turn."""
 IDLE_POLL_SECONDS: Final = 5.0
 """Seconds after which the sorter looks for proposals without a notification."""
 
@@ -47,12 +51,15 @@ IDLE_POLL_SECONDS: Final = 5.0
 class QueueSorter:
     """Sorts the queue of a store in a background thread.
 
-    Among several processes only the one for which `leads` returns True sorts. `work` records whether the turns succeed.
+    Among several processes only the one for which `leads` returns True sorts. `gate` returns the gate whose rules warn
+    of texts, or None while it is not built; proposals are then sorted without it, because building it at once would
+    delay submissions. `work` records whether the turns succeed.
     """
 
-    def __init__(self, store: Store, leads: Callable[[], bool], work: Work) -> None:
+    def __init__(self, store: Store, leads: Callable[[], bool], gate: Callable[[], Gate | None], work: Work) -> None:
         self._store = store
         self._leads = leads
+        self._gate = gate
         self._work = work
         self._most = BUSY_BATCH
         self._news = threading.Event()
@@ -91,8 +98,14 @@ class QueueSorter:
         """
         with self._store.read() as tx:
             unsorted = tx.queue.unsorted(limit)
+        found = self._scan(unsorted)
+        unsorted = unsorted[: len(found)]
+        with self._store.read() as tx:
             against = {row.id: _contradicts(tx, row) for row in unsorted}
-            marks = {row.id: marks_of_unsorted(row, contradicts=against[row.id]) for row in unsorted}
+            marks = {
+                row.id: marks_of_unsorted(row, kinds, contradicts=against[row.id])
+                for row, kinds in zip(unsorted, found, strict=True)
+            }
             assignments = [
                 assignment
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
@@ -103,6 +116,26 @@ class QueueSorter:
             ordered = sorted(assignments, key=lambda row: row.proposal)
             self._store.write(partial(_write, ordered, [texts[row.proposal] for row in ordered])).result()
         return len(unsorted)
+
+    def _scan(self, unsorted: list[Unsorted]) -> list[frozenset[str]]:
+        """Return the kinds of rules that find something in each of the first proposals, as far as a turn may last."""
+        gate, until = self._gate(), time.monotonic() + SCAN_SECONDS
+        found: list[frozenset[str]] = []
+        for row in unsorted:
+            if found and time.monotonic() > until:
+                break
+            found.append(_kinds_found(gate, row) if gate is not None else frozenset())
+        return found
+
+
+def _kinds_found(gate: Gate, row: Unsorted) -> frozenset[str]:
+    values = {
+        "/scope_id": row.scope_id,
+        "/payload": row.payload,
+        "/source_span": row.source_span,
+        "/supersedes": row.supersedes,
+    }
+    return frozenset(gate.kinds[finding.rule_id] for finding in gate.scan(values, row.submission_scope))
 
 
 def _scope(proposal: Unsorted) -> tuple[str, str]:
@@ -133,14 +166,15 @@ def _contradicts(tx: Rows, proposal: Unsorted) -> bool:
     return contradicted(tx, _scope(proposal), proposal.payload, proposal.supersedes) is not None
 
 
-def marks_of_unsorted(proposal: Unsorted, *, contradicts: bool) -> list[Mark]:
-    """Return an unsorted proposal's reasons for caution."""
+def marks_of_unsorted(proposal: Unsorted, found: frozenset[str], *, contradicts: bool) -> list[Mark]:
+    """Return an unsorted proposal's reasons for caution; `found` are the kinds of rules that found something."""
     content = proposal.payload["content"]
     around = Circumstances(
         supersedes=proposal.supersedes is not None,
         conflicts=proposal.conflicts,
         opened=proposal.opened,
         contradicts=contradicts,
+        found=found,
     )
     hidden = sum(bool(piece.code) for piece in reveal(content))
     return marks_of(content, proposal.submission_scope, around, hidden=hidden)

@@ -14,6 +14,7 @@ from antechamber.core.privacy.rule import (
     UNVERIFIED_TITLE,
     Action,
     Finding,
+    Kind,
     Rule,
     join_example,
 )
@@ -46,8 +47,8 @@ class _Level(NamedTuple):
 class Gate:
     """Finds private, hostile and hidden text by the rules of one policy.
 
-    `titles` has the title of each rule by its id. `rules` are all rules, also those that are switched off; `refusing`
-    has the indexes of those that make an event private in any scope.
+    `titles` and `kinds` have the title and the kind of each rule by its id. `rules` are all rules, also those that are
+    switched off; `refusing` has the indexes of those that make an event private in any scope.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Gate:
         """Compile rules; `actions` and, for single kinds of scope, `scopes` replace the rules' own actions."""
         self.rules = tuple(rules)
         self.titles: dict[str, str] = {rule.rule_id: rule.title for rule in self.rules} | {UNVERIFIED: UNVERIFIED_TITLE}
+        self.kinds: Mapping[str, Kind] = {rule.rule_id: rule.kind for rule in self.rules} | {UNVERIFIED: "secret"}
         self._general = frozenset(rule.rule_id for rule in self.rules if rule.general)
         self._engine: Engine = compile_rules(self.rules)
         usual = _in_force(self.rules, (actions or {},))

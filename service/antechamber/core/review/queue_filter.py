@@ -38,6 +38,8 @@ NAMES: Final = {
 CAUSES: Final = (
     "hidden-characters",
     "speaks-to-reader",
+    "hostile-text",
+    "may-be-private",
     "contradicts-memory",
     "conflict",
     "out-of-conflict",

@@ -15,6 +15,7 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.admission.canonical import canonical
+from antechamber.core.contract import Scope
 from antechamber.core.review.contradiction import CONTRADICTS
 from antechamber.core.review.similarity import NEARLY_SAME, FoldFinder
 
@@ -30,6 +31,10 @@ _TO_MODELS: Final = re.compile(
 """Text that addresses its reader, such as a model, instead of stating what was learned."""
 HIDDEN: Final = "invisible or look-alike characters"
 INSTRUCTIONS: Final = "instructions to an AI reader"
+HOSTILE: Final = "hostile text"
+MAY_BE_PRIVATE: Final = "may be private"
+_HOSTILE_MARK: Final = "hostile-text"
+_PRIVATE_MARK: Final = "may-be-private"
 
 
 class Mark(Struct, frozen=True):
@@ -45,7 +50,7 @@ class Unsorted(Struct, frozen=True, kw_only=True):
 
     id: int
     producer: int
-    submission_scope: str
+    submission_scope: Scope
     scope_id: str
     payload: dict[str, Any]
     source_span: dict[str, Any]
@@ -66,6 +71,8 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     """Whether it came out of the quarantine."""
     contradicts: bool
     """Whether it seems to contradict an active memory."""
+    found: frozenset[str] = frozenset()
+    """The kinds of rules that found something, whatever they do about it: `hostile`, `personal`, `secret`."""
 
 
 class Beside(Struct, frozen=True, kw_only=True):
@@ -78,6 +85,16 @@ class Beside(Struct, frozen=True, kw_only=True):
     """Whether it claims to be derived from memories."""
     of_source: int
     """How many proposals of its source wait, including this one, as far as they were counted; 0 while unsorted."""
+    marks: str | None
+    """The marks of its fold, as words between spaces; None while unsorted."""
+
+    @property
+    def found(self) -> frozenset[str]:
+        """The kinds of rules that found something when the fold was sorted."""
+        marks = (self.marks or "").split()
+        return frozenset(
+            kind for kind, mark in (("hostile", _HOSTILE_MARK), ("personal", _PRIVATE_MARK)) if mark in marks
+        )
 
 
 class FoldHead(Struct, frozen=True, kw_only=True):
@@ -142,9 +159,12 @@ def source_of_proposal(producer: int, uri: str) -> int:
 
 def marks_of(content: str, submission_scope: str, around: Circumstances, *, hidden: int) -> list[Mark]:
     """Return a proposal's reasons for caution; `hidden` counts its invisible characters."""
+    instructs = find_instruction(content) is not None
     applies = (
         (hidden > 0, Mark("hidden-characters", 2, HIDDEN)),
-        (find_instruction(content) is not None, Mark("speaks-to-reader", 2, INSTRUCTIONS)),
+        (instructs, Mark("speaks-to-reader", 2, INSTRUCTIONS)),
+        ("hostile" in around.found and not instructs, Mark(_HOSTILE_MARK, 2, HOSTILE)),
+        (not around.found.isdisjoint({"personal", "secret"}), Mark(_PRIVATE_MARK, 1, MAY_BE_PRIVATE)),
         (around.contradicts, Mark("contradicts-memory", 2, CONTRADICTS)),
         (around.conflicts > 0, Mark("conflict", 1, "same key, different content")),
         (around.opened, Mark("out-of-conflict", 1, "came out of the quarantine")),

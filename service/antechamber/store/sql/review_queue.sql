@@ -352,6 +352,7 @@ LIMIT :number
 
 -- name: beside_rows
 SELECT p.id, p.contradicts, CASE WHEN substr(own.idempotency_key, 1, 12) = '!quarantine:' THEN 1 ELSE 0 END AS opened,
+    (SELECT f.marks FROM folds AS f WHERE f.id = p.fold) AS marks,
     CASE WHEN EXISTS (SELECT 1 FROM derivations AS d WHERE d.proposal = p.id) THEN 1 ELSE 0 END AS derived,
     (
         SELECT count(*) FROM (
