@@ -713,6 +713,9 @@ def test_submitting_needs_a_token(server: dict[str, str]) -> None:
         refused = _run("submit", "-", stdin=lines, ANTECHAMBER_URL=url, ANTECHAMBER_TOKEN=token)
         _fails(refused, "token")
         assert token.strip() not in refused.output
+    assert "Nothing is lost: send the same file again with a valid token." in (
+        _run("submit", "-", stdin=lines, ANTECHAMBER_URL=url, ANTECHAMBER_TOKEN="antp_wrong").stderr
+    )
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "desk", "http://127.0.0.1:99999", "nothing"])

@@ -130,6 +130,18 @@ def test_of_nothing_that_was_private_anything_is_opened(service: Service) -> Non
     assert [(record["decision"], record["shown"]) for record in records(service)] == [("dismiss", "null")]
 
 
+def test_rules_are_named_by_their_titles_once_for_each_place(service: Service) -> None:
+    """The list and the page of an event say in words what was found, in one line for each member."""
+    text = "Ask ada@apollo-labs.net or bo@apollo-labs.net, and use 4111 1111 1111 1111."
+    answer = service.submit(event(text)).json()
+    desk = service.sign_in()
+    for address in ("/quarantine", f"/quarantine/{answer['quarantine_id']}"):
+        page = desk.browser.get(address).text
+        titles = re.findall(r'<span class="word bad" title="([a-z-]+)">([^<]+)</span>', page)
+        assert titles == [("email-address", "e-mail address"), ("payment-card", "payment card number")]
+        assert page.count("at <code>/payload/content</code>") == 1
+
+
 def test_an_event_is_settled_once(service: Service, refused: str) -> None:
     """Of several simultaneous decisions one counts; a form counts once, and only if it is complete."""
     desks = [service.sign_in(name) for name in ("bob", "eve", "kim")]

@@ -45,14 +45,16 @@ def send_lines(url: str, token: str, lines: Sequence[Line]) -> tuple[list[Answer
         ):
             for batch in progress:
                 outcomes = submitter.submit_batch(line.body for line in batch)
-                problem: str | None = None
+                problem, remedy = None, "send the same file again"
                 for line, outcome in zip(batch, outcomes, strict=True):
                     if (receipt := _receipt_of(outcome)) is not None:
                         answers.append((line, receipt))
                     elif problem is None and isinstance(outcome, OperationError):
                         problem = f"{redact_address(url)}: {outcome.reason.rstrip('.')} (line {line.number})"
+                        # The only answer that counts as none is that to a token.
+                        remedy += "" if outcome.receipt is None else " with a valid token"
                 if problem is not None:
-                    return answers, f"{problem}. Nothing is lost: send the same file again."
+                    return answers, f"{problem}. Nothing is lost: {remedy}."
     except AddressError as error:
         return answers, str(error)
     return answers, None

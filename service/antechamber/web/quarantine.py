@@ -85,6 +85,7 @@ def _show_list(
         "names": PARTS,
         "views": views,
         "filtered": filtered,
+        "titles": request.app.state.sealed_events.titles(),
     }
     context |= {"form": form or {}, "marks": marks_of(form or {})}
     context |= {"chips": split_filter(text) if filtered else [], "again": address_of("/quarantine", text)}
