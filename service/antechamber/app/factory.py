@@ -169,8 +169,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         workers = await _start_workers(None if settings.database_url is None else heartbeat)
-        sorter = QueueSorter(store, heartbeat.leads, lambda: policies.desk_gate, background.work("sorting the queue"))
-        threads = _start_threads(sorter, changes.watch, delivery, app.state.request_log)
+        threads = _start_threads(app, _sorter(store, policies, heartbeat, background), changes.watch, delivery)
         await _look_first(services, policies, settings)
         tasks = _start_tasks(background, _list_work(services, policies, settings, store, heartbeat, alarms), app)
         try:
@@ -190,6 +189,10 @@ def _with_connections(app: Litestar) -> Litestar:
 def _changes(store: Store, recall: Recall, background: Background) -> Changes:
     """Return the change feed, whose watch is listed with the background work."""
     return Changes(store, recall, ChangeWatch(store, background.work("following the changes of memories")))
+
+
+def _sorter(store: Store, policies: PolicyReloader, heartbeat: Heartbeat, background: Background) -> QueueSorter:
+    return QueueSorter(store, heartbeat.leads, lambda: policies.desk_gate, background.work("sorting the queue"))
 
 
 def _access(
@@ -330,9 +333,11 @@ class Loop(Protocol):
         """Make `run` return soon."""
 
 
-def _start_threads(*loops: Loop) -> list[tuple[Loop, threading.Thread]]:
-    """Start a thread for each loop."""
-    started = [(loop, threading.Thread(target=loop.run, name=type(loop).__name__)) for loop in loops]
+def _start_threads(app: Litestar, *loops: Loop) -> list[tuple[Loop, threading.Thread]]:
+    """Start a thread for each loop, and for that of the log of requests."""
+    started = [
+        (one, threading.Thread(target=one.run, name=type(one).__name__)) for one in (*loops, app.state.request_log)
+    ]
     for _, thread in started:
         thread.start()
     return started

@@ -15,6 +15,7 @@ from antechamber.core.review.queue_order import (
     FoldAssignment,
     FoldHead,
     FoldText,
+    LateWarning,
     ProducerTurn,
     QueueCursor,
     Unsorted,
@@ -226,6 +227,14 @@ class QueueQueries:
     def unsorted(self, number: int) -> list[Unsorted]:
         rows = self._sql.all("unsorted", number=number)
         return [msgspec.convert(decoded(row, "payload", "source_span"), Unsorted, strict=False) for row in rows]
+
+    def waiting_again(self, proposals: Sequence[int]) -> list[Unsorted]:
+        rows = self._sql.all("waiting_again", proposals=msgspec.json.encode(proposals).decode())
+        return [msgspec.convert(decoded(row, "payload", "source_span"), Unsorted, strict=False) for row in rows]
+
+    def rank_up(self, warned: Sequence[LateWarning]) -> None:
+        for one in warned:
+            self._sql.run("warn_fold", proposal=one.proposal, rank=MAX_RISK - one.risk, marks=one.marks)
 
     def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[FoldHead]:
         rows = self._sql.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)
