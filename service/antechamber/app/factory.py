@@ -231,8 +231,7 @@ def _admission(
 
 def _heartbeat(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Heartbeat:
     """Return this process's heartbeat, under a new id and the name of its address."""
-    name = f"{socket.gethostname()}:{settings.port}"
-    return Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=name)
+    return Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=f"{socket.gethostname()}:{settings.port}")
 
 
 async def _stop(
@@ -335,9 +334,8 @@ class Loop(Protocol):
 
 def _start_threads(app: Litestar, *loops: Loop) -> list[tuple[Loop, threading.Thread]]:
     """Start a thread for each loop, and for that of the log of requests."""
-    started = [
-        (one, threading.Thread(target=one.run, name=type(one).__name__)) for one in (*loops, app.state.request_log)
-    ]
+    every = (*loops, app.state.request_log)
+    started = [(loop, threading.Thread(target=loop.run, name=type(loop).__name__)) for loop in every]
     for _, thread in started:
         thread.start()
     return started
