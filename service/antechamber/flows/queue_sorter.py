@@ -68,6 +68,8 @@ class QueueSorter:
         self._most = BUSY_BATCH
         self._unscanned: dict[int, bool] = {}
         """Proposals that were sorted without a gate, and whether each contradicts a memory."""
+        self._cut = False
+        """Whether the last turn left something to scan, for want of time."""
         self._news = threading.Event()
         self._over = threading.Event()
         self._forget = store.watch(self._news.set)
@@ -77,6 +79,7 @@ class QueueSorter:
         self._work.loop(self._turn, self._over)
 
     def _turn(self) -> None:
+        self._cut = False
         self._news.clear()
         try:
             count = self.look(self._most) if self._leads() else 0
@@ -87,7 +90,7 @@ class QueueSorter:
         self._work.note_success()
         if busy:
             self._over.wait(MIN_INTERVAL_SECONDS)
-        elif count < self._most:
+        elif count < self._most and not self._cut:
             self._news.wait(IDLE_POLL_SECONDS)
         self._most = BUSY_BATCH if busy else BATCH
 
@@ -108,6 +111,7 @@ class QueueSorter:
         with self._store.read() as tx:
             unsorted = tx.queue.unsorted(limit)
         found = _scan(gate, unsorted)
+        self._cut = len(found) < len(unsorted) or (gate is not None and bool(self._unscanned))
         unsorted = unsorted[: len(found)]
         with self._store.read() as tx:
             against = {row.id: _contradicts(tx, row) for row in unsorted}
