@@ -12,7 +12,7 @@ import httpx
 import pytest
 from litestar.testing import TestClient
 
-from antechamber.app import examine, open_store
+from antechamber.app import examine, factory, open_store
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.settings import DATABASE, Location
@@ -214,8 +214,11 @@ def test_the_list_is_for_people_too(backup: Backup) -> None:
     assert lines[-1] == "  bob  curator  bob"
 
 
-def test_a_backup_under_a_running_service_is_found_by_the_next_look(location: Location, policies: Path) -> None:
+def test_a_backup_under_a_running_service_is_found_by_the_next_look(
+    location: Location, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A decision compares the size of the log in its own transaction, before the periodic check."""
+    monkeypatch.setattr(factory, "SIGN_LOOK_EVERY", 3600)
     with running(location, policies) as service:
         proposal = service.submit(event(NAME)).json()["proposal_id"]
         desk = service.sign_in()
