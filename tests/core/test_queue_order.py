@@ -30,6 +30,7 @@ def proposal(number: int, content: str, producer: int = 1) -> Unsorted:
         payload={"kind": "fact", "content": content},
         source_span={"uri": f"repo://apollo/{content[:1]}"},
         supersedes=None,
+        derived_from=None,
         conflicts=0,
         opened=False,
     )

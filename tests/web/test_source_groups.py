@@ -269,3 +269,19 @@ def test_what_came_out_of_a_conflict_and_what_contradicts_a_memory_is_warned_of(
     )
     service.wait_until_sorted()
     assert desk.browser.get("/review?q=warning:contradicts-memory").text.count('class="whole"') == 1
+
+
+def test_what_supersedes_the_memory_that_it_contradicts_is_not_warned_of(service: Service) -> None:
+    """The queue and the page agree: another number is what a successor is for."""
+    known = service.submit(event("The deploy job takes 10 minutes on staging.")).json()
+    desk = service.sign_in()
+    assert desk.decide(known["proposal_id"], "approve").status_code == 303
+    memory = service.recall()[0]["memory_id"]
+    text = "The deploy job takes 20 minutes on staging."
+    successor = service.submit(event(text, supersedes=memory)).json()["proposal_id"]
+    service.wait_until_sorted()
+    page = desk.browser.get("/review", params={"q": "warning:claims-to-supersede"}).text
+    assert f'href="/review/{successor}' in page
+    assert "contradicts a memory" not in page
+    assert 'class="whole"' not in desk.browser.get("/review", params={"q": "warning:contradicts-memory"}).text
+    assert "contradicts a memory" not in desk.browser.get(f"/review/{successor}").text

@@ -37,6 +37,7 @@ from antechamber.core.review.queue_order import (
     Beside,
     Circumstances,
     Mark,
+    Unsorted,
     find_instruction,
     marks_of,
 )
@@ -285,7 +286,7 @@ def _editor(proposal: ProposalRow, records: list[ReviewRecordRow]) -> str | None
     return next((record.person for record in edits), None) if proposal.edited else None
 
 
-def values_by_pointer(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
+def values_by_pointer(proposal: ProposalRow | Unsorted, payload: dict[str, Any]) -> dict[str, Any]:
     """Return all values of a proposal that a memory would repeat, by JSON pointer, for a scan by the current rules."""
     return {
         "/scope_id": proposal.scope_id,

@@ -29,6 +29,7 @@ from antechamber.core.review.queue_order import (
     spaced,
 )
 from antechamber.core.review.similarity import plain
+from antechamber.flows.dossier import values_by_pointer
 from antechamber.flows.similar_memories import contradicted
 
 BATCH: Final = 256
@@ -164,13 +165,8 @@ def _scan(gate: Gate | None, rows: list[Unsorted]) -> list[frozenset[str]]:
 
 
 def _kinds_found(gate: Gate, row: Unsorted) -> frozenset[str]:
-    values = {
-        "/scope_id": row.scope_id,
-        "/payload": row.payload,
-        "/source_span": row.source_span,
-        "/supersedes": row.supersedes,
-    }
-    return frozenset(gate.kinds[finding.rule_id] for finding in gate.scan(values, row.submission_scope))
+    findings = gate.scan(values_by_pointer(row, row.payload), row.submission_scope)
+    return frozenset(gate.kinds[finding.rule_id] for finding in findings)
 
 
 def _scope(proposal: Unsorted) -> tuple[str, str]:

@@ -225,12 +225,11 @@ class QueueQueries:
         self._sql.run("sink_fold", proposal_id=proposal_id, rank=_SUNK)
 
     def unsorted(self, number: int) -> list[Unsorted]:
-        rows = self._sql.all("unsorted", number=number)
-        return [msgspec.convert(decoded(row, "payload", "source_span"), Unsorted, strict=False) for row in rows]
+        return list(map(_unsorted, self._sql.all("unsorted", number=number)))
 
     def waiting_again(self, proposals: Sequence[int]) -> list[Unsorted]:
-        rows = self._sql.all("waiting_again", proposals=msgspec.json.encode(proposals).decode())
-        return [msgspec.convert(decoded(row, "payload", "source_span"), Unsorted, strict=False) for row in rows]
+        keys = msgspec.json.encode(proposals).decode()
+        return list(map(_unsorted, self._sql.all("waiting_again", proposals=keys)))
 
     def rank_up(self, warned: Sequence[LateWarning]) -> None:
         for one in warned:
@@ -267,6 +266,10 @@ class QueueQueries:
                 new_folds[assignment.proposal] = fold
             self._sql.run("put_into_fold", fold=fold, proposal=assignment.proposal)
             self._sql.run("grow_fold", fold=fold, rank=rank, marks=text.marks)
+
+
+def _unsorted(row: dict[str, Any]) -> Unsorted:
+    return msgspec.convert(decoded(row, "payload", "source_span", "supersedes", "derived_from"), Unsorted, strict=False)
 
 
 def _last_of(chosen: QueueFilter) -> QueueCursor:

@@ -55,6 +55,7 @@ class Unsorted(Struct, frozen=True, kw_only=True):
     payload: dict[str, Any]
     source_span: dict[str, Any]
     supersedes: str | None
+    derived_from: list[str] | None
     conflicts: int
     opened: bool
     """Whether it came out of the quarantine: a curator opened or released a refused event as this proposal."""

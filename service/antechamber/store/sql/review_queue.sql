@@ -388,7 +388,7 @@ LIMIT :number
 
 -- name: of_unsorted
 SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.source_span, p.supersedes,
-    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts,
+    p.derived_from, (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts,
     (
         SELECT count(*) FROM submissions AS own WHERE own.id = p.id AND substr(own.idempotency_key, 1, 12) = '!quarantine:'
     ) AS opened
