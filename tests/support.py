@@ -85,6 +85,7 @@ _MIN_SOUGHT = 12
 """Shorter texts may occur in any line."""
 # The sorter pauses between passes to spare a loaded service; tests do not produce that load.
 queue_sorter.MIN_INTERVAL_SECONDS = 0.02
+queue_sorter.REST = 1.0
 
 
 def event(content: str = "Run the migration before the deploy.", **members: Any) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from antechamber.flows.heartbeat import GONE_AFTER, Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.public_address import PublicAddress
-from antechamber.flows.queue_sorter import BATCH, QueueSorter
+from antechamber.flows.queue_sorter import BATCH, BUSY_BATCH, QueueSorter
 from antechamber.flows.rate_limit import StepAccounts, TokenBuckets
 from antechamber.flows.recall import MemoryQuery, Recall
 from antechamber.flows.review import Desk
@@ -596,6 +596,17 @@ def test_sorting_survives_a_store_that_is_busy(flows: Flows, location: Location)
     sorter.stop()
     sorting.join(20)
     assert not sorting.is_alive()
+
+
+def test_sorting_leaves_the_interpreter_to_submissions_that_arrive(flows: Flows) -> None:
+    """A turn that began while nothing arrived ends early when submissions do; the next one sorts the rest."""
+    sorter = QueueSorter(flows.store, lambda: True, lambda: None, Work("sorting"))
+    for number in range(BUSY_BATCH + 2):
+        flows.clock.now += SECOND
+        flows.submit(event(f"Event {number}."))
+    assert sorter.look() == BUSY_BATCH
+    assert unsorted(flows) == sorter.look() == 2
+    sorter.stop()
 
 
 def unsorted(flows: Flows) -> int:

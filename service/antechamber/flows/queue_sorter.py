@@ -40,7 +40,9 @@ BUSY_BATCH: Final = 32
 Unsorted proposals wait behind the sorted ones.
 """
 MIN_INTERVAL_SECONDS = 1.0
-"""Seconds between two such turns."""
+"""Minimum number of seconds between two such turns."""
+REST = 19.0
+"""Seconds between two such turns for each second of processor time of the first one."""
 NEAR: Final = 300
 """Number of a scope's newest waiting folds that are all compared with a new proposal."""
 ALIKE: Final = 50
@@ -82,6 +84,7 @@ class QueueSorter:
     def _turn(self) -> None:
         self._cut = False
         self._news.clear()
+        began = time.thread_time()
         try:
             count = self.look(self._most) if self._leads() else 0
         except (BusyError, UnavailableError):
@@ -90,7 +93,7 @@ class QueueSorter:
         busy = count > 0 and self._news.is_set()
         self._work.note_success()
         if busy:
-            self._over.wait(MIN_INTERVAL_SECONDS)
+            self._over.wait(max(MIN_INTERVAL_SECONDS, REST * (time.thread_time() - began)))
         elif count < self._most and not self._cut:
             self._news.wait(IDLE_POLL_SECONDS)
         self._most = BUSY_BATCH if busy else BATCH
@@ -111,7 +114,7 @@ class QueueSorter:
             self._catch_up(gate)
         with self._store.read() as tx:
             unsorted = tx.queue.unsorted(limit)
-        found = _scan(gate, unsorted)
+        found = self._scan(gate, unsorted)
         self._cut = len(found) < len(unsorted) or (gate is not None and bool(self._unscanned))
         unsorted = unsorted[: len(found)]
         with self._store.read() as tx:
@@ -141,7 +144,7 @@ class QueueSorter:
         some = dict(islice(self._unscanned.items(), BATCH))
         with self._store.read() as tx:
             waiting = tx.queue.waiting_again(list(some))
-        found = _scan(gate, waiting)
+        found = self._scan(gate, waiting)
         warned = []
         for row, kinds in zip(waiting, found, strict=False):
             marks = marks_of_unsorted(row, kinds, contradicts=some[row.id])
@@ -152,16 +155,15 @@ class QueueSorter:
         for proposal in some.keys() - {row.id for row in waiting[len(found) :]}:
             del self._unscanned[proposal]
 
-
-def _scan(gate: Gate | None, rows: list[Unsorted]) -> list[frozenset[str]]:
-    """Return the kinds of rules that find something in each of the first proposals, as far as a turn may last."""
-    until = time.monotonic() + SCAN_SECONDS
-    found: list[frozenset[str]] = []
-    for row in rows:
-        if found and time.monotonic() > until:
-            break
-        found.append(_kinds_found(gate, row) if gate is not None else frozenset())
-    return found
+    def _scan(self, gate: Gate | None, rows: list[Unsorted]) -> list[frozenset[str]]:
+        """Return the kinds of rules that find something in each of the first proposals, as far as a turn may last."""
+        until = time.monotonic() + SCAN_SECONDS
+        found: list[frozenset[str]] = []
+        for row in rows:
+            if found and (time.monotonic() > until or (len(found) >= BUSY_BATCH and self._news.is_set())):
+                break
+            found.append(_kinds_found(gate, row) if gate is not None else frozenset())
+        return found
 
 
 def _kinds_found(gate: Gate, row: Unsorted) -> frozenset[str]:

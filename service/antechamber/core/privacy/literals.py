@@ -5,7 +5,6 @@ Letters count as lower case and each digit as 0, so that a pattern of digits and
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import product
 from re import _constants as ops  # type: ignore[attr-defined]
 from typing import Any, Final, NamedTuple
@@ -51,7 +50,6 @@ class Needs(NamedTuple):
     """Characters that a match has at most, apart from runs without blanks; None if that is not known."""
 
 
-@lru_cache(maxsize=4096)
 def needs_of(pattern: str) -> Needs:
     """Return what every match of a pattern in the syntax of RE2 contains."""
     tree = parse_pattern(pattern)
@@ -68,13 +66,6 @@ def needs_of(pattern: str) -> Needs:
         _run(tree, _NAME_SIGNS)[0],
         _reach(tree),
     )
-
-
-@lru_cache(maxsize=4096)
-def reach_of(pattern: str) -> int | None:
-    """Return how many characters a match of a pattern in the syntax of RE2 has at most; see `Needs.reach`."""
-    tree = parse_pattern(pattern)
-    return None if tree is None else _reach(tree)
 
 
 _FOLDED: Final = {code: "0" if chr(code).isdigit() else chr(code).lower() for code in range(128)}

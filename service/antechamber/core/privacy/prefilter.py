@@ -132,7 +132,8 @@ class Prefilter:
         self._any_shaped = reduce(or_, self._shape_rules, 0)
         self._coarse = frozenset(shape for shape in self._shaped if not COARSE_SIGNS.isdisjoint(shape))
         self._whole = {index: RuleCandidate(index, None) for index in rules}
-        self._nearby = {index: self._find_nearby(index) for index in rules}
+        indexes = {place: index for index, place in enumerate(self._indexes)}
+        self._nearby = {index: self._find_nearby(index, indexes) for index in rules}
         """The literals around which each rule is searched in a long text, as indexes of the automaton; else None."""
         self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
         self._by_tokens = self._rules_by_level(len(_TOKENS), lambda demand: demand.tokens)
@@ -212,9 +213,11 @@ class Prefilter:
         if shapes is None:
             self._always |= 1 << index
 
-    def _find_nearby(self, rule: int) -> frozenset[int] | None:
-        """Return the literals around which a rule is searched; None if its reach is not known, or one is a sign."""
-        indexes = {place: index for index, place in enumerate(self._indexes)}
+    def _find_nearby(self, rule: int, indexes: Mapping[int, int]) -> frozenset[int] | None:
+        """Return the literals around which a rule is searched; None if its reach is not known, or one is a sign.
+
+        `indexes` has the index in the automaton of each place that is no sign.
+        """
         named = self._named[rule]
         if self._demands[rule].reach is None or not named <= indexes.keys():
             return None

@@ -1,15 +1,20 @@
 """What a text must have so that a rule may find something in it: the needs of all its patterns together."""
 
-from antechamber.core.privacy.literals import Needs, Words, needs_of, reach_of
+from antechamber.core.privacy.literals import Needs, Words
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
-from antechamber.core.privacy.shapes import shapes_needed
+from antechamber.core.privacy.stored_needs import look_up_needs, look_up_shapes
 
 
 def read_rule(rule: Rule) -> None:
-    """Read the patterns of a rule, which takes most of the time of building a prefilter; the result is cached."""
-    if needs_of_rule(rule).literals is None and not context_of(rule):
+    """Read the patterns of a rule that are not stored, which takes long; the result is cached."""
+    if needs_shapes(rule):
         shapes_of_rule(rule)
+
+
+def needs_shapes(rule: Rule) -> bool:
+    """Return whether a rule is looked for by shapes, because it has neither literals nor context words."""
+    return needs_of_rule(rule).literals is None and not context_of(rule)
 
 
 def context_of(rule: Rule) -> tuple[str, ...]:
@@ -22,19 +27,21 @@ def needs_of_rule(rule: Rule) -> Needs:
     needs = _needs_of_pattern(rule)
     if rule.prefilter is not None:
         # Its author knows which words are rare; they may be anywhere in the text.
-        needs = _combine(needs_of(rule.prefilter)._replace(reach=None), needs)
-    return needs if rule.trigger is None else _combine(needs, needs_of(rule.trigger))
+        needs = _combine(look_up_needs(rule.prefilter)._replace(reach=None), needs)
+    return needs if rule.trigger is None else _combine(needs, look_up_needs(rule.trigger))
 
 
 def shapes_of_rule(rule: Rule) -> Words | None:
     """Return the shapes of which every text with a match has one."""
-    return shapes_needed(pattern_of(rule), bounded=rule.bounds == "token")
+    return look_up_shapes(pattern_of(rule), bounded=rule.bounds == "token")
 
 
 def _needs_of_pattern(rule: Rule) -> Needs:
     """Return the needs of a rule's pattern; with other separators, only its digits are the same."""
-    needs = needs_of(rule.pattern)
-    return Needs(None, (), 0, needs.digits, reach=reach_of(pattern_of(rule))) if rule.separators else needs
+    needs = look_up_needs(rule.pattern)
+    if not rule.separators:
+        return needs
+    return Needs(None, (), 0, needs.digits, reach=look_up_needs(pattern_of(rule)).reach)
 
 
 def _combine(needs: Needs, others: Needs) -> Needs:

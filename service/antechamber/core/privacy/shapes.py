@@ -6,7 +6,6 @@ a letter or digit and a point anything else. Each sign is one code point.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import groupby
 from math import log2
 from re import _constants as ops  # type: ignore[attr-defined]
@@ -59,7 +58,6 @@ def coarse_shape(data: bytes) -> bytes:
     return b".%b." % data.translate(_COARSE, _CONTINUED)
 
 
-@lru_cache(maxsize=4096)
 def shapes_needed(pattern: str, *, bounded: bool) -> Words | None:
     """Return shapes of which every text with a match has one; None if none of them is rare.
 

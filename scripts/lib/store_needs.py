@@ -1,0 +1,56 @@
+"""Store what the patterns of the shipped rules need, so that no start of a process has to read these patterns.
+
+Run it after a change of a shipped rule, or of how patterns are read.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.core.privacy import stored_needs
+from antechamber.core.privacy.literals import needs_of
+from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.rule_needs import needs_shapes
+from antechamber.core.privacy.separators import pattern_of
+from antechamber.core.privacy.shapes import shapes_needed
+from antechamber.core.privacy.stored_needs import StoredNeeds, key_of
+from antechamber.policy_files import read_policy
+from antechamber.resources import folder
+
+FILE: Final = Path(stored_needs.__file__).with_name(stored_needs.FILE)
+_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+def main() -> None:
+    """Read the patterns of all shipped rules, and write the file."""
+    argparse.ArgumentParser(prog="scripts/store_needs", description=__doc__).parse_args()
+    found = read_rules(read_policy(folder("policies")).gate.rules)
+    # A run that is interrupted leaves the old file.
+    new = FILE.with_suffix(".new")
+    new.write_bytes(b'{"needs": %b,\n"shapes": %b}\n' % (_lines(found.needs), _lines(found.shapes)))
+    new.replace(FILE)
+    print(f"{FILE.name}: the needs of {len(found.needs):,} patterns, and the shapes of {len(found.shapes):,}")
+
+
+def read_rules(rules: Iterable[Rule]) -> StoredNeeds:
+    """Return what the patterns of some rules need, from the patterns themselves."""
+    found = StoredNeeds({}, {})
+    for rule in rules:
+        for pattern in {rule.pattern, pattern_of(rule), rule.prefilter, rule.trigger} - {None}:
+            found.needs[key_of(pattern)] = needs_of(pattern)
+        if needs_shapes(rule):
+            pattern, bounded = pattern_of(rule), rule.bounds == "token"
+            found.shapes[key_of(pattern, bounded=bounded)] = shapes_needed(pattern, bounded=bounded)
+    return found
+
+
+def _lines(entries: Mapping[str, Any]) -> bytes:
+    """Return a JSON object with one line for each member, so that a change of a rule changes few lines."""
+    return b"{\n%b\n}" % b",\n".join(b"%b: %b" % (_ENCODE(key), _ENCODE(entries[key])) for key in sorted(entries))
+
+
+if __name__ == "__main__":
+    main()
