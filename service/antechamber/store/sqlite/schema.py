@@ -4,11 +4,13 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING
 
 from antechamber.store.errors import OLDER_SCHEMA, OTHER_SCHEMA, StoreError
 from antechamber.store.statements import migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 
 def migrate(connection: sqlite3.Connection, *, upgrade: bool) -> list[str]:
@@ -16,26 +18,29 @@ def migrate(connection: sqlite3.Connection, *, upgrade: bool) -> list[str]:
 
     Raises StoreError for a schema of another version.
     """
-    steps = migrations("sqlite")
-    plan = Migrations("antechamber")
-    for name, sql in steps:
-        plan(name=name)(_step(sql))
-    database = Database(connection, execute_plugins=False)
-    applied = {step.name for step in plan.applied(database)}
-    if applied - {name for name, _ in steps}:
-        raise StoreError(OTHER_SCHEMA)
-    pending = [step.name for step in plan.pending(database)]
+    applied = _applied(connection)
+    pending = _pending(applied)
     if not pending:
         return []
     if applied and not upgrade:
         raise StoreError(OLDER_SCHEMA)
+    _apply(connection)
+    return pending
+
+
+def _apply(connection: sqlite3.Connection) -> None:
+    """Apply the steps that are pending."""
+    from sqlite_utils import Database, Migrations  # noqa: PLC0415 -- slow to import, and most starts apply no step
+
+    plan = Migrations("antechamber")
+    for name, sql in migrations("sqlite"):
+        plan(name=name)(_step(sql))
     connection.row_factory = None
     # Lock first: of two processes that open a new folder at once, the later one must find nothing to do.
     connection.execute("BEGIN IMMEDIATE")
-    plan.apply(database)
+    plan.apply(Database(connection, execute_plugins=False))
     connection.execute("COMMIT")
     connection.row_factory = sqlite3.Row
-    return pending
 
 
 def pending_steps(path: Path) -> list[str]:
@@ -43,28 +48,38 @@ def pending_steps(path: Path) -> list[str]:
 
     Raises StoreError for a schema of another version, or if the file cannot be read.
     """
-    steps = [name for name, _ in migrations("sqlite")]
     if not path.exists():
-        return steps
+        return _pending(set())
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            has_steps = connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
-            rows = (
-                connection.execute("SELECT name FROM _sqlite_migrations WHERE migration_set = 'antechamber'").fetchall()
-                if has_steps
-                else []
-            )
+            applied = _applied(connection)
     except sqlite3.Error as error:
         message = f"{path} cannot be read: {error}"
         raise StoreError(message) from error
-    applied = {name for (name,) in rows}
+    return _pending(applied)
+
+
+def _applied(connection: sqlite3.Connection) -> set[str]:
+    """Return the names of the steps that were applied to a file, as sqlite-utils notes them."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone() is None:
+        return set()
+    steps = connection.execute("SELECT name FROM _sqlite_migrations WHERE migration_set = 'antechamber'")
+    return {row[0] for row in steps}
+
+
+def _pending(applied: set[str]) -> list[str]:
+    """Return the names of the steps that are not applied.
+
+    Raises StoreError for a schema of another version.
+    """
+    steps = [name for name, _ in migrations("sqlite")]
     if applied - set(steps):
         raise StoreError(OTHER_SCHEMA)
     return [name for name in steps if name not in applied]
 
 
-def _step(sql: str) -> Callable[[Database], None]:
-    def apply(database: Database) -> None:
+def _step(sql: str) -> "Callable[[Database], None]":
+    def apply(database: "Database") -> None:
         for statement in split_script(sql):
             database.execute(statement)
 

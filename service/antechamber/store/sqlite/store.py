@@ -45,6 +45,8 @@ _WRITER_SETTINGS: Final = (
     f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}",
     # Pages that a savepoint may have to restore need no durability.
     "PRAGMA temp_store = MEMORY",
+    # REPLACE then fires the delete triggers, which protect what is append-only.
+    "PRAGMA recursive_triggers = ON",
 )
 _UNREADABLE: Final = "the data folder cannot be opened"
 _NO_ROOM: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
