@@ -188,6 +188,29 @@ def test_a_fold_is_folded_once() -> None:
     assert '"word"' in views[1].text
 
 
+def test_signs_without_another_form_make_no_view_of_a_long_text() -> None:
+    """Only what a fold changes is looked at again, with what is around it."""
+    signs = LONG + "Build \u2192 test \u2705. " + LONG
+    assert len(list(all_views(signs, Effort()))) == 1
+    folded = list(all_views(signs + "\uff21\uff22" + LONG, Effort()))[1].text
+    assert "AB" in folded
+    assert "Build" not in folded
+
+
+def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
+    """Two plain words with further words on both lines are no value; all other pieces may be one."""
+    assert list(find_joints("Stop the old\n  workers, then", spaced=False)) == []
+    assert list(find_joints("Drain old workers.\nThen migrate", spaced=False)) == []
+    for text in (
+        "key abcd\nefgh\nijkl",
+        "abcd\nefgh and",
+        "key abcd\nefgh1 and",
+        "key abCd\nefgh and",
+        "a_bcd\nefgh a",
+    ):
+        assert "wrapped" in {edit.decoder for edit in find_joints(text, spaced=False)}, text
+
+
 def test_decoders_leave_what_they_cannot_read() -> None:
     """Bytes that are no text, and runs that decode to none, stay as they are."""
     assert list(find_escapes("=FF=FE \\U00FFFFFF"))[-1].text == "\ufffd"

@@ -159,8 +159,8 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
         return
     if traits & FOLD:
         yield from _edited(view, find_compositions(text), view.level, effort)
-        if not view.is_folded:
-            near = _near_folds(view, effort)
+        near = None if view.is_folded else _near_folds(view, effort)
+        if near is not None:
             yield View(fold(near.text), near, _Lazy(near.text), view.level, is_folded=True)
     if traits & TABLE:
         yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
@@ -187,12 +187,16 @@ def _edited(
         yield View(apply(view.text, kept), view, kept, level, is_folded=is_folded)
 
 
-def _near_folds(view: View, effort: Effort) -> View:
-    """Return a view without the parts of a long text that are far from all that may be folded."""
+def _near_folds(view: View, effort: Effort) -> View | None:
+    """Return a view without the parts of a long text that are far from all that is folded; None if nothing is."""
     effort.spend(len(view.text) >> _FOLDED)
     if len(view.text) < _SHORT:
         return view
-    spans = [match.span() for match in islice(_FOLDABLE.finditer(view.text), _MOST_FOLDABLE)]
+    # A dash has another form, and an arrow has none.
+    folded = (match.span() for match in _FOLDABLE.finditer(view.text) if fold(match[0]) != match[0])
+    spans = list(islice(folded, _MOST_FOLDABLE))
+    if not spans:
+        return None
     if len(spans) == _MOST_FOLDABLE:
         # This number of parts leaves little text that is far from all of them.
         return view
