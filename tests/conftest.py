@@ -21,7 +21,6 @@ UNMEASURED_FILES = (
     "client/test_node.py",
     "client/test_recipes.py",
     "core/test_fast_path.py",
-    "flows/test_prepared_scan.py",
     "flows/test_two_desks.py",
     "store/test_group_facts.py",
     "store/test_guarantees.py",

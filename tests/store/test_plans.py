@@ -30,7 +30,6 @@ OF_THE_QUEUE = (
     "free_in_line",
     "free_unsorted",
     "unsorted",
-    "waiting_again",
     "fold_heads",
     "folds_like",
     "first_turn",

@@ -74,8 +74,6 @@ WORKERS: Final = 32
 """Threads for decisions and periodic work; the same number on any machine, as most of them wait for the store."""
 POLICY_EVERY: Final = 1.0
 """Seconds between two checks of the policy files."""
-PREPARE_EVERY: Final = 0.25
-"""Seconds between two portions of the scan of the desk, which is built after the start."""
 PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
@@ -192,7 +190,7 @@ def _changes(store: Store, recall: Recall, background: Background) -> Changes:
 
 
 def _sorter(store: Store, policies: PolicyReloader, heartbeat: Heartbeat, background: Background) -> QueueSorter:
-    return QueueSorter(store, heartbeat.leads, lambda: policies.desk_gate, background.work("sorting the queue"))
+    return QueueSorter(store, heartbeat.leads, lambda: policies.current.gate, background.work("sorting the queue"))
 
 
 def _access(
@@ -295,7 +293,6 @@ def _list_work(
         *own,
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
-        ("preparing the scan of the desk", policies.prepare_desk, PREPARE_EVERY),
         ("logging alarms", alarms.look, ALARMS_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),

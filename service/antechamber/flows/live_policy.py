@@ -5,8 +5,7 @@ an interrupted copy.
 """
 
 import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +22,6 @@ from antechamber.core.privacy import Gate
 from antechamber.detector_files import list_files
 from antechamber.policy_files import read_policy
 
-PORTION: Final = 0.025
-"""Seconds after which a call of `prepare_desk` begins no further step."""
-_COMPLETE: Final = object()
 _log: Final = logging.getLogger(__name__)
 
 
@@ -48,6 +44,7 @@ class ActivePolicy(Struct, frozen=True):
 
 
 def _activate(policy: Policy) -> ActivePolicy:
+    policy.gate.prepare()
     digest = policy.digest()
     stranger = Verdict(reasons=[], owner="", policy_digest=digest, limits=policy.limits, titles=policy.gate.titles)
     passed = {name: replace(stranger, owner=producer.owner) for name, producer in policy.producers.items()}
@@ -69,11 +66,6 @@ class PolicyReloader:
         self.current = _activate(policy)
         self._record: Callable[[ActivePolicy], None] = lambda _: None
         self._unrecorded = False
-        self._preparing: Gate | None = None
-        """The gate whose scan of the desk is being built, or is complete."""
-        self._prepared: Gate | None = None
-        """The gate whose scan of the desk is complete."""
-        self._steps: Iterator[None] = iter(())
         self.alarm: str | None = None
         """What is wrong with the current files; None if nothing is."""
 
@@ -102,28 +94,6 @@ class PolicyReloader:
             self._unrecorded = True
         else:
             self._unrecorded = False
-
-    def prepare_desk(self) -> bool:
-        """Continue to build the scan of the desk for the policy in force; return whether it is complete.
-
-        The whole takes seconds of processor time, in which the thread holds the GIL and submissions wait. One call
-        therefore ends with the first step after `PORTION` seconds.
-        """
-        gate = self.current.gate
-        if self._preparing is not gate:
-            self._preparing, self._steps = gate, gate.prepare()
-        until = time.monotonic() + PORTION
-        while time.monotonic() < until:
-            if next(self._steps, _COMPLETE) is _COMPLETE:
-                self._prepared = gate
-                return True
-        return False
-
-    @property
-    def desk_gate(self) -> Gate | None:
-        """The gate of the policy in force; None until the scan of the desk is built for it."""
-        gate = self.current.gate
-        return gate if self._prepared is gate else None
 
     def _look(self) -> tuple[bytes, frozenset[str]]:
         """Return a digest of all files, and the names of those that are empty."""

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final
 
 from antechamber.background import Work
@@ -19,11 +19,9 @@ from antechamber.core.review.queue_order import (
     FoldAssignment,
     FoldHead,
     FoldText,
-    LateWarning,
     Mark,
     Unsorted,
     marks_of,
-    marks_of_rules,
     risk_of,
     sort,
     spaced,
@@ -49,8 +47,6 @@ ALIKE: Final = 50
 """Number of older folds that are compared because they begin like a new proposal; the same for those that end so."""
 SCAN_SECONDS: Final = 1.0
 """Seconds of a turn after which no further proposal is scanned; the rest is sorted in the next turn."""
-MOST_UNSCANNED: Final = 10_000
-"""Proposals that are remembered while there is no gate, and scanned once there is one."""
 IDLE_POLL_SECONDS: Final = 5.0
 """Seconds after which the sorter looks for proposals without a notification."""
 
@@ -59,18 +55,15 @@ class QueueSorter:
     """Sorts the queue of a store in a background thread.
 
     Among several processes only the one for which `leads` returns True sorts. `gate` returns the gate whose rules warn
-    of texts, or None while it is not built; proposals are then sorted without it, because building it at once would
-    delay submissions, and scanned later. `work` records whether the turns succeed.
+    of texts. `work` records whether the turns succeed.
     """
 
-    def __init__(self, store: Store, leads: Callable[[], bool], gate: Callable[[], Gate | None], work: Work) -> None:
+    def __init__(self, store: Store, leads: Callable[[], bool], gate: Callable[[], Gate], work: Work) -> None:
         self._store = store
         self._leads = leads
         self._gate = gate
         self._work = work
         self._most = BUSY_BATCH
-        self._unscanned: dict[int, bool] = {}
-        """Proposals that were sorted without a gate, and whether each contradicts a memory."""
         self._cut = False
         """Whether the last turn left something to scan, for want of time."""
         self._news = threading.Event()
@@ -109,13 +102,10 @@ class QueueSorter:
 
         Raises BusyError or UnavailableError.
         """
-        gate = self._gate()
-        if gate is not None and self._unscanned:
-            self._catch_up(gate)
         with self._store.read() as tx:
             unsorted = tx.queue.unsorted(limit)
-        found = self._scan(gate, unsorted)
-        self._cut = len(found) < len(unsorted) or (gate is not None and bool(self._unscanned))
+        found = self._scan(unsorted)
+        self._cut = len(found) < len(unsorted)
         unsorted = unsorted[: len(found)]
         with self._store.read() as tx:
             against = {row.id: _contradicts(tx, row) for row in unsorted}
@@ -132,37 +122,16 @@ class QueueSorter:
             texts = {row.id: _text_of(row, marks[row.id]) for row in unsorted}
             ordered = sorted(assignments, key=lambda row: row.proposal)
             self._store.write(partial(_write, ordered, [texts[row.proposal] for row in ordered])).result()
-        if gate is None:
-            self._unscanned |= dict(islice(against.items(), MOST_UNSCANNED - len(self._unscanned)))
         return len(unsorted)
 
-    def _catch_up(self, gate: Gate) -> None:
-        """Rank up those of the proposals that were sorted before the gate was built of which its rules warn.
-
-        Raises BusyError or UnavailableError.
-        """
-        some = dict(islice(self._unscanned.items(), BATCH))
-        with self._store.read() as tx:
-            waiting = tx.queue.waiting_again(list(some))
-        found = self._scan(gate, waiting)
-        warned = []
-        for row, kinds in zip(waiting, found, strict=False):
-            marks = marks_of_unsorted(row, kinds, contradicts=some[row.id])
-            if own := marks_of_rules(marks):
-                warned.append(LateWarning(proposal=row.id, risk=risk_of(marks), marks=spaced(own)))
-        if warned:
-            self._store.write(lambda tx: tx.queue.rank_up(warned)).result()
-        for proposal in some.keys() - {row.id for row in waiting[len(found) :]}:
-            del self._unscanned[proposal]
-
-    def _scan(self, gate: Gate | None, rows: list[Unsorted]) -> list[frozenset[str]]:
+    def _scan(self, rows: list[Unsorted]) -> list[frozenset[str]]:
         """Return the kinds of rules that find something in each of the first proposals, as far as a turn may last."""
-        until = time.monotonic() + SCAN_SECONDS
+        gate, until = self._gate(), time.monotonic() + SCAN_SECONDS
         found: list[frozenset[str]] = []
         for row in rows:
             if found and (time.monotonic() > until or (len(found) >= BUSY_BATCH and self._news.is_set())):
                 break
-            found.append(_kinds_found(gate, row) if gate is not None else frozenset())
+            found.append(_kinds_found(gate, row))
         return found
 
 

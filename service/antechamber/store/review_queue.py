@@ -15,7 +15,6 @@ from antechamber.core.review.queue_order import (
     FoldAssignment,
     FoldHead,
     FoldText,
-    LateWarning,
     ProducerTurn,
     QueueCursor,
     Unsorted,
@@ -226,14 +225,6 @@ class QueueQueries:
 
     def unsorted(self, number: int) -> list[Unsorted]:
         return list(map(_unsorted, self._sql.all("unsorted", number=number)))
-
-    def waiting_again(self, proposals: Sequence[int]) -> list[Unsorted]:
-        keys = msgspec.json.encode(proposals).decode()
-        return list(map(_unsorted, self._sql.all("waiting_again", proposals=keys)))
-
-    def rank_up(self, warned: Sequence[LateWarning]) -> None:
-        for one in warned:
-            self._sql.run("warn_fold", proposal=one.proposal, rank=MAX_RISK - one.risk, marks=one.marks)
 
     def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[FoldHead]:
         rows = self._sql.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)

@@ -94,11 +94,5 @@ class QueueRows(Protocol):
     def producer_turn(self, producer: int, risk: int) -> queue_order.ProducerTurn:
         """Return a producer's position in the fair-queueing order of a risk."""
 
-    def waiting_again(self, proposals: Sequence[int]) -> list[queue_order.Unsorted]:
-        """Return those of some proposals that were sorted and still wait, by their keys."""
-
-    def rank_up(self, warned: Sequence[queue_order.LateWarning]) -> None:
-        """Add marks to the folds of proposals that were sorted without them."""
-
     def sort(self, assignments: Sequence[queue_order.FoldAssignment], texts: Sequence[queue_order.FoldText]) -> None:
         """Assign proposals, each with the text of a new fold, to folds; skip those already sorted or decided."""

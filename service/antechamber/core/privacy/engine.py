@@ -11,7 +11,6 @@ from antechamber.core.privacy.layout import without_layout
 from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
-from antechamber.core.privacy.rule_needs import read_rule
 from antechamber.core.privacy.splits import join_texts
 from antechamber.core.privacy.texts import Text
 from antechamber.core.privacy.views import View, all_views
@@ -58,18 +57,6 @@ class Engine:
             found = Prefilter({index: self.rules[index] for index in sorted(wanted)})
             self._prefilters[wanted] = found
         return found
-
-    def build_prefilter(self, wanted: frozenset[int]) -> Iterator[None]:
-        """Build the prefilter of some rules in steps, most of them below 20 ms; the caller may pause after each."""
-        if wanted in self._prefilters:
-            return
-        for index in sorted(wanted):
-            read_rule(self.rules[index])
-            yield
-        prefilter = self.prefilter(wanted)
-        yield
-        _ = prefilter.of_prose
-        yield
 
     def is_clear(self, event: EventText, prefilter: Prefilter) -> bool:
         """Return whether no rule of a prefilter finds something in an event."""

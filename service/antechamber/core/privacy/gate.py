@@ -73,12 +73,10 @@ class Gate:
         Search(self._engine, self._any_refusing).warm_up()
         self.tokens = TokenSearch(self._engine)
 
-    def prepare(self) -> Iterator[None]:
-        """Build in steps the automata of all rules in force anywhere, which the first scan of the desk needs."""
+    def prepare(self) -> None:
+        """Build the automata of all rules in force anywhere, which the first scan of the desk needs."""
         for wanted in {level.wanted for level in self._levels.values()}:
-            yield from self._engine.build_prefilter(wanted)
             self._search(wanted).warm_up()
-            yield
 
     def scan(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
         """Find everything in `values`, a JSON value per pointer, by the rules that are in force in a scope.

@@ -6,12 +6,6 @@ from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.stored_needs import look_up_needs, look_up_shapes
 
 
-def read_rule(rule: Rule) -> None:
-    """Read the patterns of a rule that are not stored, which takes long; the result is cached."""
-    if needs_shapes(rule):
-        shapes_of_rule(rule)
-
-
 def needs_shapes(rule: Rule) -> bool:
     """Return whether a rule is looked for by shapes, because it has neither literals nor context words."""
     return needs_of_rule(rule).literals is None and not context_of(rule)

@@ -148,16 +148,6 @@ class FoldAssignment(Struct, frozen=True, kw_only=True):
     source: int
 
 
-class LateWarning(Struct, frozen=True, kw_only=True):
-    """What the rules warn of in a proposal that was sorted before they could."""
-
-    proposal: int
-    risk: int
-    """The risk of the proposal with these marks."""
-    marks: str
-    """The marks of the rules, as words between spaces."""
-
-
 def spaced(words: Sequence[str]) -> str:
     """Return words between single spaces, so that each is found with a space on both sides; empty for none."""
     return f" {' '.join(words)} " if words else ""
@@ -183,11 +173,6 @@ def marks_of(content: str, submission_scope: str, around: Circumstances, *, hidd
         (around.supersedes, Mark("claims-to-supersede", 1, "claims to supersede a memory")),
     )
     return [mark for there, mark in applies if there]
-
-
-def marks_of_rules(marks: Sequence[Mark]) -> list[str]:
-    """Return the codes of those marks that the rules of the policy give."""
-    return [mark.code for mark in marks if mark.code in {_HOSTILE_MARK, _PRIVATE_MARK}]
 
 
 def find_instruction(content: str) -> tuple[int, int] | None:

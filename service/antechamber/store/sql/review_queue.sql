@@ -381,25 +381,15 @@ LIMIT :number
 UPDATE folds SET rank = :rank WHERE id = (SELECT fold FROM proposals WHERE proposal_id = :proposal_id)
 
 -- name: unsorted
--- include: of_unsorted
-WHERE p.state = 'pending' AND p.fold IS NULL
-ORDER BY p.fold, p.id
-LIMIT :number
-
--- name: of_unsorted
 SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.source_span, p.supersedes,
     p.derived_from, (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts,
     (
         SELECT count(*) FROM submissions AS own WHERE own.id = p.id AND substr(own.idempotency_key, 1, 12) = '!quarantine:'
     ) AS opened
 FROM proposals AS p
-
--- name: waiting_again
--- include: of_unsorted
-WHERE p.state = 'pending' AND p.fold IS NOT NULL AND p.id IN (
-    -- include: listed_proposals
-)
-ORDER BY p.id
+WHERE p.state = 'pending' AND p.fold IS NULL
+ORDER BY p.fold, p.id
+LIMIT :number
 
 -- name: fold_heads
 SELECT id, content FROM folds
@@ -442,11 +432,6 @@ WHERE id = :proposal AND fold IS NULL AND state = 'pending'
 
 -- name: put_into_fold
 UPDATE proposals SET fold = :fold WHERE id = :proposal
-
--- name: warn_fold
-UPDATE folds SET rank = CASE WHEN rank > :rank AND rank < 4 THEN :rank ELSE rank END,
-    marks = CASE WHEN marks LIKE '%' || :marks || '%' THEN marks ELSE :marks || substr(marks, 2) END
-WHERE id = (SELECT p.fold FROM proposals AS p WHERE p.id = :proposal AND p.state = 'pending')
 
 -- name: grow_fold
 UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank AND rank < 4 THEN :rank ELSE rank END,
