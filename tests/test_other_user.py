@@ -23,7 +23,8 @@ from antechamber.cli import audit, backups, main, people, service
 from antechamber.policy_files import read_policy
 from antechamber.resources import folder
 if os.geteuid() == 0:
-    # All is imported, also what a policy needs: the user may not be able to read this interpreter's files.
+    # All is imported, also what a migration and a policy need: the user may not be able to read the Python's files.
+    import sqlite_utils
     read_policy(folder("policies"))
     os.setgroups([])
     os.setgid({USER})

@@ -31,7 +31,7 @@ from antechamber.core.ports.store import Store
 from antechamber.core.privacy import Gate
 from antechamber.core.review.decision import Decision, InvalidDecisionError
 from antechamber.event_vault import EventVault
-from antechamber.flows import lookup_cache
+from antechamber.flows import lookup_cache, queue_sorter
 from antechamber.flows.admit import MAX_BATCHES, MAX_LONG, Admission
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.conversation import Conversation, NoteForm
@@ -606,6 +606,36 @@ def test_sorting_leaves_the_interpreter_to_submissions_that_arrive(flows: Flows)
         flows.submit(event(f"Event {number}."))
     assert sorter.look() == BUSY_BATCH
     assert unsorted(flows) == sorter.look() == 2
+    sorter.stop()
+
+
+def test_a_turn_of_sorting_that_ran_out_of_time_is_followed_at_once(
+    flows: Flows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a turn had no time to scan does not wait until the sorter is woken."""
+    monkeypatch.setattr(queue_sorter, "SCAN_SECONDS", -1)
+    monkeypatch.setattr(queue_sorter, "IDLE_POLL_SECONDS", 2 * HANG_SECONDS)
+    sorter = QueueSorter(flows.store, lambda: True, lambda: flows.keeper.current.gate, Work("sorting"))
+    for number in range(3):
+        flows.clock.now += SECOND
+        flows.submit(event(f"Event {number}."))
+    for left in (2, 1):
+        sorter._turn()
+        assert unsorted(flows) == left
+    sorter.stop()
+
+
+def test_turns_of_sorting_are_short_while_submissions_arrive(flows: Flows) -> None:
+    """A submission that arrives during a turn makes the next one short."""
+
+    def leads() -> bool:
+        flows.clock.now += SECOND
+        return flows.submit(event("Arrived during the turn."))["status"] == 201
+
+    sorter = QueueSorter(flows.store, leads, lambda: flows.keeper.current.gate, Work("sorting"))
+    sorter._most = BATCH
+    sorter._turn()
+    assert (sorter._most, unsorted(flows)) == (BUSY_BATCH, 0)
     sorter.stop()
 
 
