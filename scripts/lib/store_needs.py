@@ -11,10 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from antechamber.core.privacy import stored_needs
-from antechamber.core.privacy.literals import needs_of
+from antechamber.core.privacy.literals import Needs, Words, needs_of
 from antechamber.core.privacy.rule import Rule
-from antechamber.core.privacy.rule_needs import needs_shapes
-from antechamber.core.privacy.separators import pattern_of
+from antechamber.core.privacy.rule_needs import context_of, needs_of_rule, shapes_of_rule
 from antechamber.core.privacy.shapes import shapes_needed
 from antechamber.core.privacy.stored_needs import StoredNeeds, key_of
 from antechamber.policy_files import read_policy
@@ -38,12 +37,16 @@ def main() -> None:
 def read_rules(rules: Iterable[Rule]) -> StoredNeeds:
     """Return what the patterns of some rules need, from the patterns themselves."""
     found = StoredNeeds({}, {})
+
+    def needs(pattern: str) -> Needs:
+        return found.needs.setdefault(key_of(pattern), needs_of(pattern))
+
+    def shapes(pattern: str, *, bounded: bool) -> Words | None:
+        return found.shapes.setdefault(key_of(pattern, bounded=bounded), shapes_needed(pattern, bounded=bounded))
+
     for rule in rules:
-        for pattern in {rule.pattern, pattern_of(rule), rule.prefilter, rule.trigger} - {None}:
-            found.needs[key_of(pattern)] = needs_of(pattern)
-        if needs_shapes(rule):
-            pattern, bounded = pattern_of(rule), rule.bounds == "token"
-            found.shapes[key_of(pattern, bounded=bounded)] = shapes_needed(pattern, bounded=bounded)
+        if needs_of_rule(rule, needs).literals is None and not context_of(rule):
+            shapes_of_rule(rule, shapes)
     return found
 
 

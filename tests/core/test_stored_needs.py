@@ -1,6 +1,8 @@
 """What patterns need is stored for the shipped rules, and read from the pattern for all others."""
 
+from antechamber.core.privacy.engine import compile_rules
 from antechamber.core.privacy.literals import needs_of
+from antechamber.core.privacy.pattern_tree import parse_pattern
 from antechamber.core.privacy.shapes import shapes_needed
 from antechamber.core.privacy.stored_needs import key_of, look_up_needs, look_up_shapes, shipped_needs
 from antechamber.policy_files import read_policy
@@ -19,6 +21,15 @@ def test_the_stored_needs_are_those_of_the_shipped_rules() -> None:
         key for key in read.needs.keys() | stored.needs.keys() if read.needs.get(key) != stored.needs.get(key)
     } == set()
     assert read.shapes == stored.shapes
+
+
+def test_a_start_reads_no_pattern() -> None:
+    """The needs of all rules in force are in the file."""
+    for cache in (compile_rules, look_up_needs, look_up_shapes):
+        cache.cache_clear()
+    before = parse_pattern.cache_info()
+    read_policy(folder("policies")).gate.prepare()
+    assert parse_pattern.cache_info() == before
 
 
 def test_a_pattern_that_is_not_stored_is_read() -> None:

@@ -152,7 +152,8 @@ def _bounded(edits: Iterable[Edit]) -> list[Edit]:
 def _find_wraps(text: str) -> Iterator[Edit]:
     """Yield the line breaks within a possible value, with the signs that a format puts around them.
 
-    Two plain words are none, with further words on both lines; a value that is divided into words has lines of its own.
+    A line break between two plain words of a sentence, with further words on both lines, is not among them. A piece of
+    a value that consists of letters only is alone on its line, or beside a piece with other signs.
     """
     for match in _WRAPS.finditer(text):
         start = match.start()

@@ -6,7 +6,6 @@ context words in a text, another one all shapes; the runs are found in copies of
 class of characters. All are linear in the text, whatever it says.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import or_
@@ -38,8 +37,6 @@ _NAMES: Final = (SHORTEST_NAME, 20, 24, 30, 33, 36, 41, 44, 64)
 """Lengths of runs of letters, digits, plus signs, underscores and hyphens that make a difference."""
 _DIGITS: Final = (SHORTEST_NUMBER, 6, 8, 9, 10, 11, 13)
 """Numbers of digits in a row, whatever signs are between them, that make a difference."""
-_DIGITS_ONLY: Final = re.compile(r"0(?:[^0-9A-Za-z\n]?0)*")
-_LETTER: Final = re.compile("[A-Za-z]")
 _FOLDED: Final = bytes.maketrans(b"123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"000000000abcdefghijklmnopqrstuvwxyz")
 _TOKEN_SIGNS: Final = b"+/=_.-"
 _IS_TOKEN: Final = bytes(97 if chr(code).isalnum() or code in _TOKEN_SIGNS else 32 for code in range(128)) + b" " * 128
@@ -180,11 +177,8 @@ class Prefilter:
         forms = {form for word in needed for form in (word, word.upper(), word.title())}
         words = frozenset(self._place(fold_text(form)) for form in sorted(forms))
         self._loose.update(self._place(fold_text(form)) for form in forms if not form.isascii())
-        literals, fewest = needs.literals, needs.digits
-        if literals is not None and any(map(_DIGITS_ONLY.fullmatch, literals)):
-            fewest = max(fewest, min(map(_count_digits, literals)))
-            literals = None
-        digits = sum(size <= fewest for size in _DIGITS)
+        literals = needs.literals
+        digits = sum(size <= needs.digits for size in _DIGITS)
         # A single sign is found or missed soonest.
         rows = sorted(needs.exact, key=lambda row: (len(row), max(map(len, row))))
         exact = tuple(tuple(word.encode() for word in _without_longer(row)) for row in rows)
@@ -375,11 +369,6 @@ def _without_longer(row: Iterable[str]) -> list[str]:
     """Return words without those that have another one of them in them, which a text then has too."""
     words = list(row)
     return [word for word in words if not any(other != word and other in word for other in words)]
-
-
-def _count_digits(word: str) -> int:
-    """Return the greatest number of digits in a row, whatever signs are between them."""
-    return max(part.count("0") for part in _LETTER.split(word))
 
 
 def _count_reached(data: bytes, runs: Sequence[bytes]) -> int:

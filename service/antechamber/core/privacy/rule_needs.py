@@ -1,14 +1,28 @@
-"""What a text must have so that a rule may find something in it: the needs of all its patterns together."""
+"""What a text must have so that a rule may find something in it: the needs of all its patterns together.
+
+`needs` and `shapes` in what follows return those of a pattern; by default they are looked up.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from antechamber.core.privacy.literals import Needs, Words
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.stored_needs import look_up_needs, look_up_shapes
 
+_DIGITS_ONLY: Final = re.compile(r"0(?:[^0-9A-Za-z\n]?0)*")
+_LETTER: Final = re.compile("[A-Za-z]")
+NeedsOf = Callable[[str], Needs]
 
-def needs_shapes(rule: Rule) -> bool:
-    """Return whether a rule is looked for by shapes, because it has neither literals nor context words."""
-    return needs_of_rule(rule).literals is None and not context_of(rule)
+
+class ShapesOf(Protocol):
+    """Returns the shapes of a pattern."""
+
+    def __call__(self, pattern: str, *, bounded: bool) -> Words | None:
+        """Return them as `shapes.shapes_needed` does."""
+        ...
 
 
 def context_of(rule: Rule) -> tuple[str, ...]:
@@ -16,26 +30,35 @@ def context_of(rule: Rule) -> tuple[str, ...]:
     return rule.context if rule.without_context == "off" else ()
 
 
-def needs_of_rule(rule: Rule) -> Needs:
-    """Return the needs of all patterns of a rule together."""
-    needs = _needs_of_pattern(rule)
+def needs_of_rule(rule: Rule, needs: NeedsOf = look_up_needs) -> Needs:
+    """Return the needs of all patterns of a rule together; digits alone are no literals, but a number of digits."""
+    found = _needs_of_pattern(rule, needs)
     if rule.prefilter is not None:
         # Its author knows which words are rare; they may be anywhere in the text.
-        needs = _combine(look_up_needs(rule.prefilter)._replace(reach=None), needs)
-    return needs if rule.trigger is None else _combine(needs, look_up_needs(rule.trigger))
+        found = _combine(needs(rule.prefilter)._replace(reach=None), found)
+    if rule.trigger is not None:
+        found = _combine(found, needs(rule.trigger))
+    if found.literals is None or not any(map(_DIGITS_ONLY.fullmatch, found.literals)):
+        return found
+    return found._replace(literals=None, digits=max(found.digits, min(map(_count_digits, found.literals))))
 
 
-def shapes_of_rule(rule: Rule) -> Words | None:
-    """Return the shapes of which every text with a match has one."""
-    return look_up_shapes(pattern_of(rule), bounded=rule.bounds == "token")
+def _count_digits(word: str) -> int:
+    """Return the greatest number of digits in a row, whatever signs are between them."""
+    return max(part.count("0") for part in _LETTER.split(word))
 
 
-def _needs_of_pattern(rule: Rule) -> Needs:
+def shapes_of_rule(rule: Rule, shapes: ShapesOf = look_up_shapes) -> Words | None:
+    """Return the shapes of which every text with a match of a rule has one."""
+    return shapes(pattern_of(rule), bounded=rule.bounds == "token")
+
+
+def _needs_of_pattern(rule: Rule, needs: NeedsOf) -> Needs:
     """Return the needs of a rule's pattern; with other separators, only its digits are the same."""
-    needs = look_up_needs(rule.pattern)
+    found = needs(rule.pattern)
     if not rule.separators:
-        return needs
-    return Needs(None, (), 0, needs.digits, reach=look_up_needs(pattern_of(rule)).reach)
+        return found
+    return Needs(None, (), 0, found.digits, reach=needs(pattern_of(rule)).reach)
 
 
 def _combine(needs: Needs, others: Needs) -> Needs:
