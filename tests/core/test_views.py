@@ -197,6 +197,13 @@ def test_signs_without_another_form_make_no_view_of_a_long_text() -> None:
     assert "Build" not in folded
 
 
+@pytest.mark.parametrize("signs", [[chr(0x1D400 + place) for place in range(300)], ["\u2014"] * 300])
+def test_a_long_text_with_many_folded_signs_is_folded_as_a_whole(signs: list[str]) -> None:
+    """Many different ones, or the same one in many places, leave little text that is far from all of them."""
+    text = LONG + " ".join(signs)
+    assert list(all_views(text, Effort()))[1].text == fold(text)
+
+
 def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
     """Two plain words with further words on both lines are no value; all other pieces may be one."""
     assert list(find_joints("Stop the old\n  workers, then", spaced=False)) == []

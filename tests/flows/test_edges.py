@@ -598,8 +598,11 @@ def test_sorting_survives_a_store_that_is_busy(flows: Flows, location: Location)
     assert not sorting.is_alive()
 
 
-def test_sorting_leaves_the_interpreter_to_submissions_that_arrive(flows: Flows) -> None:
+def test_sorting_leaves_the_interpreter_to_submissions_that_arrive(
+    flows: Flows, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A turn that began while nothing arrived ends early when submissions do; the next one sorts the rest."""
+    monkeypatch.setattr(queue_sorter, "SCAN_SECONDS", HANG_SECONDS)
     sorter = QueueSorter(flows.store, lambda: True, lambda: flows.keeper.current.gate, Work("sorting"))
     for number in range(BUSY_BATCH + 2):
         flows.clock.now += SECOND

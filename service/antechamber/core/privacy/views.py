@@ -17,7 +17,7 @@ from antechamber.core.privacy.decoders import (
 )
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.folding import fold
+from antechamber.core.privacy.folding import fold, fold_sign
 from antechamber.core.privacy.tables import find_cells
 from antechamber.core.privacy.texts import (
     DECODABLE,
@@ -47,9 +47,7 @@ _FOLDS: Final = 3
 _FOLDED: Final = 8
 """Binary logarithm of the characters of a text that count as one unit when it is folded."""
 _MOST_FOLDABLE: Final = 256
-"""Foldable parts of a long text from which it is folded as a whole."""
-_FOLDABLE: Final = re.compile(r"[^\t\n -~][^\t\n -~]*(?<!\0)")
-"""Begins with a class, so that the search for a match is quick."""
+"""Parts of a long text that are folded, or different signs of them, from which it is folded as a whole."""
 
 
 class Spot(NamedTuple):
@@ -192,11 +190,14 @@ def _near_folds(view: View, effort: Effort) -> View | None:
     effort.spend(len(view.text) >> _FOLDED)
     if len(view.text) < _SHORT:
         return view
-    # A dash has another form, and an arrow has none.
-    folded = (match.span() for match in _FOLDABLE.finditer(view.text) if fold(match[0]) != match[0])
-    spans = list(islice(folded, _MOST_FOLDABLE))
-    if not spans:
+    # A dash has another form, and an arrow has none; a text may have thousands of either, but few different ones.
+    signs = [sign for sign in set(view.text) if fold_sign(sign) != sign]
+    if not signs:
         return None
+    if len(signs) >= _MOST_FOLDABLE:
+        return view
+    foldable = re.compile(f"[{re.escape(''.join(signs))}]+")
+    spans = [match.span() for match in islice(foldable.finditer(view.text), _MOST_FOLDABLE)]
     if len(spans) == _MOST_FOLDABLE:
         # This number of parts leaves little text that is far from all of them.
         return view
