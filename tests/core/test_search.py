@@ -26,7 +26,7 @@ from antechamber.core.search.ranking import (
     rarity,
 )
 from antechamber.core.search.stop_words import STOP_WORDS, WEAK_WORDS
-from antechamber.core.search.synonyms import SYNONYMS
+from antechamber.core.search.synonyms import synonyms_by_term
 from antechamber.core.search.terms import index_text, term_of, words_of_question
 from antechamber.core.search_terms import words_of
 
@@ -87,7 +87,8 @@ def test_the_lists_of_words_are_written_as_texts_are_folded() -> None:
     for one in STOP_WORDS | WEAK_WORDS:
         assert words_of(one) == [one]
     assert not STOP_WORDS & WEAK_WORDS
-    assert all(term in SYNONYMS[other] for term, others in SYNONYMS.items() for other in others)
+    synonyms = synonyms_by_term()
+    assert all(term in synonyms[other] for term, others in synonyms.items() for other in others)
 
 
 def test_particles_of_japanese_are_weak() -> None:

@@ -25,6 +25,7 @@ from antechamber.app.open_connections import MAX_CONNECTIONS
 from antechamber.core.errors import AntechamberError
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.logs import describe, note
+from antechamber.permanence import permanent
 from antechamber.settings import Settings, SettingsError
 
 _log: Final = logging.getLogger(__name__)
@@ -47,16 +48,16 @@ def serve(settings: Settings, ready: Callable[[], str]) -> None:
     """
     settings.check()
     _share_arenas()
-    policies = PolicyReloader(settings.policies)
+    with permanent():
+        policies = PolicyReloader(settings.policies)
     with _bound(settings.host, settings.port) as port, alone(settings.location, settings.url):
-        app = create_app(settings, policies)
+        with permanent():
+            app = create_app(settings, policies)
         # Half of the open files are reserved for other uses than connections.
         app.state.connections.max_connections = min(MAX_CONNECTIONS, _allow_files(2 * MAX_CONNECTIONS) // 2)
-        # Objects that exist now are permanent. Reference counting frees most objects of requests, but pages of the desk
-        # leave cycles. With high thresholds those that reach the oldest generation are never collected, and memory
-        # grows by 30 MiB an hour; without the permanent objects a collection of all generations takes milliseconds.
-        gc.collect()
-        gc.freeze()
+        # Reference counting frees most objects of requests, but pages of the desk leave cycles. With high thresholds
+        # those that reach the oldest generation are never collected, and memory grows by 30 MiB an hour; without the
+        # permanent objects a collection of all generations takes milliseconds.
         gc.set_threshold(25_000, 1, 1)
         _note_start(app, settings, policies.current.digest)
         try:

@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Final, cast
 
@@ -9,6 +10,7 @@ import click
 
 from antechamber import __version__
 from antechamber.logs import configure
+from antechamber.permanence import permanent
 
 _VERBS: Final = {
     "backup": "backups.backup",
@@ -48,7 +50,11 @@ class Verbs(Mapping[str, click.Command]):
         Raises KeyError if there is none of that name.
         """
         module, _, name = _VERBS[verb].partition(".")
-        command: click.Command = getattr(importlib.import_module(f"antechamber.cli.{module}"), name)
+        path = f"antechamber.cli.{module}"
+        if path not in sys.modules:
+            with permanent():
+                importlib.import_module(path)
+        command: click.Command = getattr(sys.modules[path], name)
         return command
 
     def __iter__(self) -> Iterator[str]:

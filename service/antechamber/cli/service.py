@@ -17,6 +17,7 @@ from antechamber.cli.terminal import say
 from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError
 from antechamber.logs import LogFormat, configure, format_moment
+from antechamber.permanence import permanent
 from antechamber.resources import how_to_install
 from antechamber.settings import Location, Settings
 
@@ -136,7 +137,8 @@ def serve(  # noqa: PLR0913 -- one argument for each option
         client_address_header=client_address_header,
     )
     configure(log_format, logging.INFO)
-    from antechamber.app.server import serve as run  # noqa: PLC0415 -- imports the whole web layer
+    with permanent():
+        from antechamber.app.server import serve as run  # noqa: PLC0415 -- imports the whole web layer
 
     try:
         settings.check()

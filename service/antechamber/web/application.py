@@ -183,7 +183,7 @@ def _routes(templates: Path) -> Litestar:
         directories=[templates / "assets"],
         exception_handlers={InternalServerException: problems.on_not_found, ValueError: problems.on_not_found},
     )
-    return Litestar(
+    return submit.AntechamberApp(
         route_handlers=[*_handlers(), assets],
         dependencies={name: Provide(_flow(name), sync_to_thread=False) for name in Services.__struct_fields__},
         middleware=[DefineMiddleware(Authentication, exclude_http_methods=[])],

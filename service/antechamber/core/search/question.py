@@ -10,7 +10,7 @@ from rapidfuzz.distance import OSA
 
 from antechamber.core.search.ranking import Form, QuestionWord
 from antechamber.core.search.stop_words import is_weak
-from antechamber.core.search.synonyms import SHARE, SYNONYMS
+from antechamber.core.search.synonyms import SHARE, synonyms_by_term
 from antechamber.core.search.terms import names_of_question, terms_by_word, words_of_question
 
 MIN_MISSPELLED: Final = 4
@@ -50,10 +50,11 @@ def read_question(text: str, *, synonyms: bool) -> list[QuestionWord]:
     """
     names = names_of_question(text) if synonyms else []
     terms = terms_by_word([*words_of_question(text), *names])
+    others = synonyms_by_term() if synonyms else {}
     return [
         QuestionWord(
             word,
-            (Form(term), *(Form(other, SHARE) for other in sorted(SYNONYMS.get(term, ())) if synonyms)),
+            (Form(term), *(Form(other, SHARE) for other in sorted(others.get(term, ())))),
             weak=is_weak(word) or word in names,
         )
         for word, term in terms.items()

@@ -1,5 +1,6 @@
 """Words with the same meaning in texts about software, so that a question finds a text in other words."""
 
+from functools import cache
 from typing import Final
 
 from antechamber.core.search.terms import terms_by_word
@@ -141,14 +142,13 @@ SHARE: Final = 500
 """Thousandths that a synonym counts for."""
 
 
-def _synonyms() -> dict[str, frozenset[str]]:
+@cache
+def synonyms_by_term() -> dict[str, frozenset[str]]:
+    """Return the synonyms of each term that has some, as terms."""
+    # Made for the first question: stems of all these words take 20 ms, and most processes are asked nothing.
     found: dict[str, set[str]] = {}
     for line in _GROUPS.strip().splitlines():
         terms = set(terms_by_word(line.split()).values())
         for term in terms:
             found.setdefault(term, set()).update(terms - {term})
     return {term: frozenset(others) for term, others in found.items()}
-
-
-SYNONYMS: Final = _synonyms()
-"""The synonyms of a term, as terms."""

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
-from snowballstemmer.english_stemmer import EnglishStemmer
 
 from antechamber.core.search.stop_words import STOP_WORDS
 from antechamber.core.search_terms import all_words_of, words_of
@@ -39,6 +38,9 @@ class IndexedText(Struct, frozen=True):
 @lru_cache(maxsize=1 << 13)
 def term_of(word: str) -> str:
     """Return the term of a word."""
+    # Imports the stemmers of thirty languages; most processes look for nothing.
+    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
+
     # A stemmer keeps the word that it works on, so threads must not share one.
     return str(EnglishStemmer().stemWord(word)) or word
 
