@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from antechamber.logs import LineFormatter
+from antechamber.permanence import permanent
 from antechamber.settings import Location
 from support import Databases, Service, quick_folder, running, sent_texts, texts_in_log, write_policies
 
@@ -121,6 +122,13 @@ def no_running_loop(request: pytest.FixtureRequest) -> Iterator[None]:
     asyncio._set_running_loop(None)
     yield
     asyncio._set_running_loop(running)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, bool | None, bool | None]:
+    """Do not look for garbage among modules and tests, now or in the tests."""
+    with permanent():
+        return (yield)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -261,12 +261,20 @@ class Service:
         body = msgspec.json.encode({"text": text})
         return self.client.post(f"/v1/submissions/{submission_id}/notes", content=body, headers=headers)
 
+    def browser(self) -> TestClient[Any]:
+        """Return a client without a session, whose requests run in the event loop of the service."""
+        browser = TestClient(self.app, base_url=URL)
+        # A client that is not entered starts a thread and an event loop for each request.
+        if hasattr(self.client, "blocking_portal"):
+            browser.blocking_portal = self.client.blocking_portal
+        return browser
+
     def sign_in(self, name: str = "bob", role: Any = "curator", person: str | None = None) -> "Desk":
         """Sign a person in with a link in a separate browser; create the account if necessary."""
         access = self.state.access
         if name not in {user.name for user in access.accounts.all()}:
             access.accounts.add(name, role, person, None)
-        browser = TestClient(self.app, base_url=URL)
+        browser = self.browser()
         response = browser.post("/login", data={"link": access.sign_in.create_link(name)}, follow_redirects=False)
         assert response.status_code == 303, response.text
         return Desk(browser)

@@ -39,15 +39,12 @@ def test_permanent_objects_are_left_out_of_collections() -> None:
     """Collections pause while they are made, and afterwards look only at what is made later."""
     assert gc.isenabled()
     before = gc.get_freeze_count()
-    try:
-        with permanent():
-            assert not gc.isenabled()
-            made: list[list[int]] = [[] for _ in range(1_000)]
-        assert gc.isenabled()
-        assert gc.get_freeze_count() > before + len(made)
-        assert not any(one is made for one in gc.get_objects())
-    finally:
-        gc.unfreeze()
+    with permanent():
+        assert not gc.isenabled()
+        made: list[list[int]] = [[] for _ in range(1_000)]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > before + len(made)
+    assert not any(one is made for one in gc.get_objects())
 
 
 def test_collections_go_on_after_an_error_while_permanent_objects_are_made() -> None:

@@ -68,8 +68,7 @@ def read_detectors(policies: Path) -> tuple[Rule, ...]:
     own = _read_folder(policies / DETECTORS)
     # Compiling every pattern takes 0.3 s of each start; a test compiles those of the shipped files.
     changed = {name: data for name, data in own.items() if shipped.get(name) != data}
-    rules = {rule.rule_id: rule for rule in _decode_all(shipped)}
-    rules |= {rule.rule_id: rule for rule in _decode_all(own)}
+    rules = _decode_all(tuple(shipped.items())) | _decode_all(tuple(own.items()))
     for name, data in changed.items():
         check_file(name, data)
     return tuple(rules.values())
@@ -93,20 +92,24 @@ def _read_folder(place: Path) -> dict[str, bytes]:
     return found
 
 
-def _decode_all(files: dict[str, bytes]) -> Iterator[Rule]:
+@lru_cache(maxsize=4)
+def _decode_all(files: tuple[tuple[str, bytes], ...]) -> dict[str, Rule]:
+    """Return the rules of files, given by name and content, by their ids; cached, as they are at each reload."""
     origins: dict[str, str] = {}
-    for name, data in files.items():
+    rules: dict[str, Rule] = {}
+    for name, data in files:
         for rule in _decode(name, data):
             if rule.rule_id in origins:
                 message = f'{name}: rule "{rule.rule_id}": id: {origins[rule.rule_id]} has a rule with this id too'
                 raise PolicyError(message)
             origins[rule.rule_id] = name
-            yield rule
+            rules[rule.rule_id] = rule
+    return rules
 
 
 @lru_cache(maxsize=256)
 def _decode(name: str, data: bytes) -> tuple[Rule, ...]:
-    """Decode the content of a file; cached, because a reload reads every file again."""
+    """Decode the content of a file; cached, because a reload reads every file again, and few have changed."""
     try:
         document = msgspec.toml.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

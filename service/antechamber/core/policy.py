@@ -15,7 +15,7 @@ from antechamber.core.access.workload import Issuer, Subject
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import MAX_SCOPES, NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
-from antechamber.core.privacy import Action, Gate, Rule
+from antechamber.core.privacy import Action, Gate, Rule, compile_gate
 
 DAY: Final = 86_400_000_000
 """Microseconds of a day."""
@@ -254,10 +254,10 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def gate(self) -> Gate:
-        """The detectors with the actions of this policy; compiled once."""
+        """The detectors with the actions of this policy; compiled once for all policies that agree in them."""
         off: dict[str, Action] = dict.fromkeys(self.privacy.off, "off")
-        scopes = {scope: rules.actions for scope, rules in self.scopes.items() if rules.actions}
-        return Gate(self.detectors, self.privacy.actions | off, scopes)
+        scopes = [(scope, tuple(rules.actions.items())) for scope, rules in self.scopes.items() if rules.actions]
+        return compile_gate(self.detectors, tuple((self.privacy.actions | off).items()), tuple(scopes))
 
     @cached_property
     def unrestricted_gate(self) -> Gate:

@@ -1,7 +1,7 @@
 """The gate: rules for private, hostile and hidden text, and where an event contains it."""
 
-from antechamber.core.privacy.gate import Gate
+from antechamber.core.privacy.gate import Gate, compile_gate
 from antechamber.core.privacy.rule import ACTIONS, KINDS, UNVERIFIED, Action, Finding, Kind, Rule
 from antechamber.core.privacy.texts import is_uuid
 
-__all__ = ["ACTIONS", "KINDS", "UNVERIFIED", "Action", "Finding", "Gate", "Kind", "Rule", "is_uuid"]
+__all__ = ["ACTIONS", "KINDS", "UNVERIFIED", "Action", "Finding", "Gate", "Kind", "Rule", "compile_gate", "is_uuid"]

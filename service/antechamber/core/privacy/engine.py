@@ -49,6 +49,7 @@ class Engine:
         self.rules = rules
         self.matchers = [Matcher(rule) for rule in rules]
         self._prefilters: dict[frozenset[int], Prefilter] = {}
+        self._warm: set[frozenset[int]] = set()
 
     def prefilter(self, wanted: frozenset[int]) -> Prefilter:
         """Return the prefilter of some rules; the same rules share it."""
@@ -57,6 +58,12 @@ class Engine:
             found = Prefilter({index: self.rules[index] for index in sorted(wanted)})
             self._prefilters[wanted] = found
         return found
+
+    def warm_up(self, wanted: frozenset[int]) -> None:
+        """Build the automata of some rules, and search an ordinary text once, so that they have their first states."""
+        if wanted not in self._warm:
+            list(Search(self, self.prefilter(wanted)).look(EventText({"": _ORDINARY})))
+            self._warm.add(wanted)
 
     def is_clear(self, event: EventText, prefilter: Prefilter) -> bool:
         """Return whether no rule of a prefilter finds something in an event."""
@@ -79,10 +86,6 @@ class Search:
         self._prose_effort = Effort()
         self._size = 0
         self._found: dict[int, list[tuple[int, int]]] = {}
-
-    def warm_up(self) -> None:
-        """Search an ordinary text, so that the automata have their first states."""
-        list(self.look(EventText({"": _ORDINARY})))
 
     @property
     def steps(self) -> int:

@@ -1,6 +1,7 @@
 """The gate: the rules of a policy with the action that each has in each scope."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -67,16 +68,16 @@ class Gate:
         refusing = {level.refusing for level in self._levels.values()}
         for wanted in refusing:
             # The automata for submissions are built now and not at the first request; the desk can wait for its own.
-            self._search(wanted).warm_up()
+            self._engine.warm_up(wanted)
         self.refusing = frozenset[int]().union(*refusing)
+        self._engine.warm_up(self.refusing)
         self._any_refusing = self._engine.prefilter(self.refusing)
-        Search(self._engine, self._any_refusing).warm_up()
         self.tokens = TokenSearch(self._engine)
 
     def prepare(self) -> None:
         """Build the automata of all rules in force anywhere, which the first scan of the desk needs."""
         for wanted in {level.wanted for level in self._levels.values()}:
-            self._search(wanted).warm_up()
+            self._engine.warm_up(wanted)
 
     def scan(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
         """Find everything in `values`, a JSON value per pointer, by the rules that are in force in a scope.
@@ -170,6 +171,16 @@ class Gate:
                     if found != (name == "hit"):
                         problem = "finds nothing there" if name == "hit" else "finds something there"
                         yield f"{rule.rule_id}: {name}[{number}]: the rule {problem}"
+
+
+@lru_cache(maxsize=4)
+def compile_gate(
+    rules: tuple[Rule, ...],
+    actions: tuple[tuple[str, Action], ...],
+    scopes: tuple[tuple[Scope, tuple[tuple[str, Action], ...]], ...],
+) -> Gate:
+    """Return the gate of some rules and the actions that replace their own; policies that agree in them share it."""
+    return Gate(rules, dict(actions), {scope: dict(own) for scope, own in scopes})
 
 
 def _in_force(rules: Iterable[Rule], levels: tuple[Actions, ...]) -> _Level:
