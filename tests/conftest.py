@@ -16,64 +16,9 @@ from antechamber.settings import Location
 from support import Databases, Service, quick_folder, running, sent_texts, texts_in_log, write_policies
 
 ENGINES = ["sqlite", "postgres"]
-UNMEASURED_FILES = (
-    "client/test_ledger_machine.py",
-    "client/test_mcp_versions.py",
-    "client/test_node.py",
-    "client/test_recipes.py",
-    "core/test_fast_path.py",
-    "flows/test_two_desks.py",
-    "store/test_group_facts.py",
-    "store/test_guarantees.py",
-    "store/test_import_sqlite.py",
-    "store/test_plans.py",
-    "store/test_power_cuts.py",
-    "store/test_roles.py",
-    "store/test_sealed_events.py",
-    "test_alert_rules.py",
-    "test_architecture.py",
-    "test_cells.py",
-    "test_damaged_file.py",
-    "test_growth.py",
-    "test_linearizability.py",
-    "test_other_user.py",
-    "test_packaging.py",
-    "test_proofs.py",
-    "test_prose.py",
-    "test_readme.py",
-    "test_release.py",
-    "test_replay.py",
-    "test_reverse_proxies.py",
-    "test_serving_process.py",
-    "test_tamper.py",
-    "web/test_disk_faults.py",
-    "web/test_killed_server.py",
-    "web/test_schemathesis.py",
-)
-"""Files whose tests run no line in this process that no other test runs, and take long."""
-UNMEASURED_TESTS = (
-    "test_a_batch_is_divided_by_the_limits_of_the_service",
-    "test_a_fold_is_folded_once",
-    "test_a_group_of_forty_hidden_texts_is_a_small_page",
-    "test_a_history_of_edits_shows_beginnings_and_leads_to_the_records",
-    "test_a_long_export_comes_whole",
-    "test_a_memory_that_differs_too_much_to_be_shown_is_not_named_by_a_button",
-    "test_a_new_rule_and_a_lifted_one_are_named",
-    "test_a_rule_that_is_off_stays_silent",
-    "test_a_text_of_too_many_hidden_places_cannot_be_edited_but_judged",
-    "test_each_page_of_a_worst_text_is_bounded",
-    "test_each_suspicious_character_is_drawn_on_the_desk",
-    "test_every_character_comes_back_alone_between_letters_and_doubled",
-    "test_harmless_numbers_are_rarely_refused",
-    "test_hostile_prose_that_was_never_seen_is_found",
-    "test_no_rule_is_left_out_that_finds_something",
-    "test_nothing_of_a_text_is_lost",
-    "test_pages_of_memories_and_quarantine_lead_on",
-    "test_the_doctor_finds_nothing_wrong_with_what_curators_do",
-    "test_there_are_enough_texts",
-)
-"""Such tests in other files."""
 TESTS = Path(__file__).parent
+UNMEASURED = frozenset((TESTS / "unmeasured.txt").read_text().split())
+"""Long tests whose lines other tests run; `scripts/choose_measured` chooses them."""
 SLOWEST = (
     "test_proofs.py",
     "test_accessibility.py",
@@ -136,8 +81,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
     parser.addoption(
         "--half",
-        choices=["measured", "others"],
-        help="only tests that measure coverage, or only those that run no further lines in this process",
+        choices=["measured", "others", "candidates"],
+        help="only tests that measure coverage, only those that run no further lines in this process, or all that "
+        "scripts/choose_measured may choose",
     )
 
 
@@ -149,9 +95,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tests keep their order, in which those of a module follow each other and share its fixtures.
     """
     if half := config.getoption("--half"):
-        measured = half == "measured"
-        config.hook.pytest_deselected(items=[item for item in items if _is_measured(item) != measured])
-        items[:] = [item for item in items if _is_measured(item) == measured]
+        wanted = {"measured": _is_measured, "others": lambda one: not _is_measured(one), "candidates": _is_candidate}[
+            half
+        ]
+        config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+        items[:] = [item for item in items if wanted(item)]
     slow = sorted((item for item in items if item.path.name in SLOWEST), key=lambda item: SLOWEST.index(item.path.name))
     others = [item for item in items if item.path.name not in SLOWEST]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
@@ -164,15 +112,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_measured(item: pytest.Item) -> bool:
-    """Return whether a test may run lines that no other test runs in this process.
+    name = f"{item.path.relative_to(TESTS).as_posix()}::{getattr(item, 'originalname', item.name)}"
+    return name not in UNMEASURED and _is_candidate(item)
+
+
+def _is_candidate(item: pytest.Item) -> bool:
+    """Return whether a case may run lines that no other case of its test runs in this process.
 
     One that repeats a test of SQLite on PostgreSQL runs the same lines outside the store; one of a started process
     runs them there. Of a test with several parameters, each value of each parameter is measured once, and not every
     combination.
     """
-    if "journeys" in item.path.parts or item.path.relative_to(TESTS).as_posix() in UNMEASURED_FILES:
-        return False
-    if getattr(item, "originalname", "") in UNMEASURED_TESTS:
+    if "journeys" in item.path.parts:
         return False
     call = getattr(item, "callspec", None)
     if call is None:

@@ -45,18 +45,34 @@ def _package() -> tempfile.TemporaryDirectory[str]:
     return parent
 
 
+@cache
+def _first_data() -> tempfile.TemporaryDirectory[str]:
+    """A folder with the data folder with which each test begins, of the service user; without root, of this user."""
+    parent = _open_folder()
+    folder = Path(parent.name) / "data"
+    folder.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(folder, USER, USER)
+    assert run_as_user("migrate", data=folder).returncode == 0
+    assert run_as_user("log", "checkpoint", data=folder).returncode == 0
+    return parent
+
+
+def _open_folder() -> tempfile.TemporaryDirectory[str]:
+    """Create a folder that every user may enter."""
+    made = tempfile.TemporaryDirectory()
+    Path(made.name).chmod(0o755)
+    return made
+
+
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A data folder of the service user, below a folder that every user may enter; without root, of this user."""
-    with tempfile.TemporaryDirectory() as parent:
-        Path(parent).chmod(0o755)
-        folder = Path(parent) / "data"
-        folder.mkdir(mode=0o700)
-        if os.geteuid() == 0:
-            os.chown(folder, USER, USER)
-        assert run_as_user("migrate", data=folder).returncode == 0
-        assert run_as_user("log", "checkpoint", data=folder).returncode == 0
-        yield folder
+    """A data folder of the service user, below a folder that every user may enter."""
+    with _open_folder() as parent:
+        made = shutil.copytree(Path(_first_data().name) / "data", Path(parent) / "data")
+        for path in (made, *made.rglob("*")) if os.geteuid() == 0 else ():
+            os.chown(path, USER, USER)
+        yield made
 
 
 def run_as_user(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:

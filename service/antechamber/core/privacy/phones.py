@@ -58,7 +58,7 @@ def find_international_phones(text: str, effort: Effort) -> Iterator[tuple[int, 
     sized = (one for one in _INTERNATIONAL.finditer(text) if _SHORTEST <= _count_digits(one[0]) <= _LONGEST + 2)
     for match in islice(sized, _MOST_LOOKS):
         effort.spend(_UNITS)
-        if _is_possible("+" + re.sub("[^0-9]", "", match[0]).removeprefix("00")):
+        if _is_in_plan("+" + re.sub("[^0-9]", "", match[0]).removeprefix("00")):
             yield match.span()
 
 
@@ -74,7 +74,7 @@ def find_national_phones(text: str, effort: Effort) -> Iterator[tuple[int, int]]
         effort.spend(_UNITS)
         if _is_other(number):
             continue
-        if number.startswith("0") or not number.isdigit() or any(_is_valid_in(number, plan) for plan in _PLANS):
+        if number.startswith("0") or not number.isdigit() or any(_is_in_plan(number, plan) for plan in _PLANS):
             yield match.span()
 
 
@@ -85,7 +85,7 @@ def find_grouped_phones(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     """
     for match in islice(_GROUPED.finditer(text), _MOST_LOOKS):
         effort.spend(_UNITS)
-        if any(match[country] and _is_valid_in(match[0], country) for country in _COUNTRIES):
+        if any(match[country] and _is_in_plan(match[0], country) for country in _COUNTRIES):
             yield match.span()
 
 
@@ -98,25 +98,19 @@ def _is_other(text: str) -> bool:
     return bool(_DATE.fullmatch(text) or _ADDRESS.fullmatch(text))
 
 
-def _is_possible(number: str) -> bool:
-    """Return whether a number in E.164 form has a country code and a length of that country."""
+def _is_in_plan(number: str, country: str | None = None) -> bool:
+    """Return whether the numbering plan of a country has a number.
+
+    Without a country the number is in E.164 form, and has a country code and a length of that country.
+    """
     # Imported with the first candidate: it takes 20 ms of a start, and most commands scan no text.
-    from phonenumbers import NumberParseException, is_possible_number, parse  # noqa: PLC0415
+    from phonenumbers import NumberParseException, is_possible_number, is_valid_number, parse  # noqa: PLC0415
 
     try:
-        return is_possible_number(parse(number))
+        parsed = parse(number, country)
     except NumberParseException:
         return False
-
-
-def _is_valid_in(number: str, country: str) -> bool:
-    """Return whether the numbering plan of a country has a number."""
-    from phonenumbers import NumberParseException, is_valid_number, parse  # noqa: PLC0415 -- as above
-
-    try:
-        return is_valid_number(parse(number, country))
-    except NumberParseException:
-        return False
+    return is_possible_number(parsed) if country is None else is_valid_number(parsed)
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {
