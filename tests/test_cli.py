@@ -145,6 +145,22 @@ def test_an_unknown_command_or_option_ends_with_usage() -> None:
         assert "Usage:" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (("export", "log", "--format", "csv"), "exported whole and as JSONL"),
+        (("export", "package", "--since", "2026-11-20"), "exported whole and as JSONL"),
+        (("migrate", "--move"), "--move needs --database-url"),
+        (("migrate", "--move", "--dry-run", "--database-url", "postgresql://a"), "leave one of them out"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_a_wrong_call(call: tuple[str, ...], text: str, data: Path) -> None:
+    """They end with exit code 2 before anything is done."""
+    result = _run(*call, "--data", data)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert text in result.stderr
+
+
 def test_the_data_folder_comes_from_the_environment(data: Path) -> None:
     """ANTECHAMBER_DATA replaces --data; without either the error names the option."""
     assert _run("token", "issue", "worker:a", ANTECHAMBER_DATA=str(data)).exit_code == 0
@@ -902,8 +918,8 @@ def test_export_refuses_a_time_that_is_none(data: Path, policies: Path, moment: 
     _decided(data, policies)
     for option in ("--since", "--until"):
         result = _run("export", option, moment, "--data", data)
-        _fails(result, "RFC 3339")
-        assert result.stdout == ""
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"Invalid value for {option}: it takes a date or an RFC 3339 time" in result.stderr
 
 
 def test_doctor_finds_a_good_folder_healthy(data: Path, policies: Path) -> None:

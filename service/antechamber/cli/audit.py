@@ -61,7 +61,8 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: P
     """
     times: dict[str, Any] = {"since": _moment("--since", since), "until": _moment("--until", until)}
     if what in {"log", "package"} and (form == "csv" or since or until):
-        fail(AntechamberError("the log is exported whole and as JSONL: leave out --format, --since and --until"))
+        message = "the log is exported whole and as JSONL: leave out --format, --since and --until"
+        raise click.UsageError(message)
     unit, watched = "bytes" if what == "package" else "lines", output != _STANDARD and sys.stderr.isatty()
     try:
         with _writing(output) as file, app.opened_log(location) as opened:
@@ -111,7 +112,8 @@ def _writing(output: Path) -> Iterator[BinaryIO]:
 def _refuse_terminal(output: BinaryIO) -> None:
     """End the program before a binary file gets to a terminal."""
     if output.isatty():
-        fail(AntechamberError("a package is a ZIP archive, which no terminal can show: name a file with --output"))
+        message = "a package is a ZIP archive, which no terminal can show: name a file with --output"
+        raise click.UsageError(message)
 
 
 def _shown(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
@@ -127,7 +129,8 @@ def _moment(option: str, text: str | None) -> int | None:
     try:
         return parse_time(f"{text}T00:00:00Z" if len(text) == len("2026-11-20") else text)
     except ValueError as error:
-        fail(AntechamberError(f"{option} takes a date or an RFC 3339 time, as 2026-11-20T10:00:00Z: {error}"))
+        message = f"it takes a date or an RFC 3339 time, as 2026-11-20T10:00:00Z: {error}"
+        raise click.BadParameter(message, param_hint=option) from None
 
 
 def _write(chunks: Iterable[bytes], output: BinaryIO, unit: str, *, watched: bool) -> int:

@@ -165,7 +165,8 @@ def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
 def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
     """Settle by hand what needs review: look at the service first, as nothing can take this back."""
     if not reason.strip():
-        fail(AntechamberError("--reason says how you know; it cannot be blank"))
+        message = "it says how you know, and cannot be blank"
+        raise click.BadParameter(message, param_hint="--reason")
     with _open_ledger(path) as opened:
         entry = opened.decide(operation_id, cast("Literal['committed', 'failed']", state), reason.strip())
     click.echo(f"{entry.operation_id} is {entry.state}.")

@@ -193,7 +193,8 @@ def migrate(location: Location, *, move: bool, dry_run: bool, as_json: bool) -> 
     two roles: one for admission, which cannot make a memory, and one for promotion. Run it as the database's owner.
     """
     if move and location.database_url is None:
-        fail(AntechamberError("--move needs --database-url: where the data is to be moved"))
+        message = "--move needs --database-url: where the data is to be moved"
+        raise click.UsageError(message)
     if dry_run:
         _list_steps(location, move=move, as_json=as_json)
         return
@@ -222,7 +223,8 @@ def migrate(location: Location, *, move: bool, dry_run: bool, as_json: bool) -> 
 def _list_steps(location: Location, *, move: bool, as_json: bool) -> None:
     """Print the steps that a migration would take."""
     if move:
-        fail(AntechamberError("--dry-run does not look at what --move would move; leave one of them out"))
+        message = "--dry-run does not look at what --move would move; leave one of them out"
+        raise click.UsageError(message)
     try:
         pending = app.list_pending_steps(location)
     except AntechamberError as error:
