@@ -102,4 +102,4 @@ def test_the_command_line_writes_a_package(service: Service, tmp_path: Path) -> 
     folder = unpack(file.read_bytes(), tmp_path)
     assert run_command(folder).returncode == 0
     filtered = antechamber("export", "package", "--since", "2026-01-01", *where(service.location))
-    assert filtered.returncode == 1
+    assert filtered.returncode == 2
