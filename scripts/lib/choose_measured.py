@@ -1,8 +1,7 @@
 """Choose the long tests that need no coverage, because other tests run the same lines and branches.
 
-Measuring doubles the processor time of a test. The run measures every test that may need it, which takes some twenty
-minutes. Renew the list if the tests have become slow, or if a line that was covered is covered no longer; a new test is
-measured until then.
+Measuring doubles the processor time of a test. The run measures every test that may need it. Renew the list if the
+tests have become slow, or if a line that was covered is covered no longer; a new test is measured until then.
 """
 
 import argparse
