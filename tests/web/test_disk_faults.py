@@ -7,7 +7,8 @@ import signal
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from support import HANG_SECONDS, Desk, event, serving, until
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate", "rename")
 SYNCS = {"fdatasync", "fsync"}
 ERRORS = ("EIO", "ENOSPC")
+STORE_FILES = ("antechamber.db", "antechamber.db-wal")
 MOST = 150
 """More system calls than one operation makes."""
 
@@ -66,11 +68,13 @@ taken: list[str] = []
 
 
 @contextlib.contextmanager
-def failing(pid: int, data: Path, call: str, error: str, number: int | str) -> Iterator[Callable[[], bool]]:
-    """Make a system call on the store's files fail; yield a function that returns whether it happened."""
+def failing(
+    pid: int, data: Path, call: str, error: str, number: int | str, files: Sequence[str] = STORE_FILES
+) -> Iterator[Callable[[], bool]]:
+    """Make a system call on files of the store fail; yield a function that returns whether it happened."""
     log = data.parent / "injected.log"
-    files = [part for name in ("antechamber.db", "antechamber.db-wal") for part in ("-P", str(data / name))]
-    command = [shutil.which("strace") or "strace", "-f", "-p", str(pid), "-e", f"trace={call}", *files]
+    paths = [part for name in files for part in ("-P", str(data / name))]
+    command = [shutil.which("strace") or "strace", "-f", "-p", str(pid), "-e", f"trace={call}", *paths]
     command += ["-e", f"inject={call}:error={error}:when={number}", "-o", str(log)]
     tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603 -- our own choice
     assert tracer.stderr is not None
@@ -131,6 +135,12 @@ def until_sorted(data: Path) -> None:
     until(lambda: not rows(data, unsorted), "the queue is sorted")
 
 
+def is_read_only(acts: Acts) -> bool:
+    """Return whether the service reports that it stores nothing more."""
+    answer: dict[str, str] = httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json()
+    return answer == {"status": "read-only"}
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("act", ["submit", "approve", "export"])
@@ -165,7 +175,7 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
             if call in SYNCS:
                 # The first sync belongs to the operation; a later one may be the sorter's, after the answer.
                 assert status == 503 or index > 1
-                assert httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json() == {"status": "read-only"}
+                until(partial(is_read_only, acts), "the service is read-only")
                 stack.close()
                 acts, pid = stack.enter_context(served(data, policies))
             again = getattr(acts, act)(number)
@@ -195,6 +205,27 @@ def test_a_failed_sync_ends_all_writing_until_the_next_start(tmp_path: Path, pol
         assert [acts.submit(number) for number in (1, 2, 3)] == [201, 201, 201]
         assert httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json() == {"status": "ready"}
     assert rows(data, "SELECT count(*) FROM submissions") == [(3,)]
+
+
+@pytest.mark.timeout(120)
+def test_a_failed_sync_of_the_database_file_ends_all_writing(tmp_path: Path, policies: Path) -> None:
+    """A reader delays the move of the write-ahead log into the file at the start; the next move fails to sync."""
+    data = tmp_path / "data"
+    app.open_store(Location(data=data)).close()
+    with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(contextlib.closing(sqlite3.connect(data / "antechamber.db")))
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM submissions").fetchall() == [(0,)]
+        acts, pid = stack.enter_context(served(data, policies))
+        assert acts.submit(1) == 201
+        with failing(pid, data, "fdatasync", "EIO", "1+", files=["antechamber.db"]) as happened:
+            reader.execute("COMMIT")
+            # The approval comes too late if the sorter or the signature of the log commits before it.
+            assert acts.approve(1) in {303, 503}
+            until(happened, "the file failed to sync")
+        until(partial(is_read_only, acts), "the service is read-only")
+        assert acts.submit(2) == 503
+    assert kept(data, "submit", 1) == 1
 
 
 @pytest.mark.timeout(120)

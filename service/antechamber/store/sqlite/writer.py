@@ -127,10 +127,10 @@ class SqliteWriter:
     def _move_into_file(self) -> None:
         """Checkpoint into the database file, so that a copy of that file alone holds what was written.
 
-        If a reader or the disk prevents that, it is tried again after the next commit.
+        If a reader or the disk prevents that, it is tried again after the next commit; a failed sync ends all writing.
         """
         mode = "TRUNCATE" if self._sql.stale_pages else "PASSIVE"
-        with contextlib.suppress(sqlite3.Error):
+        try:
             (patience,) = self._connection.execute("PRAGMA busy_timeout").fetchone()
             # The writer waits for no reader here; the next commit tries again.
             self._connection.execute("PRAGMA busy_timeout = 0")
@@ -140,6 +140,8 @@ class SqliteWriter:
                 self._connection.execute(f"PRAGMA busy_timeout = {patience}")
             self._sql.unmoved = bool(busy) or moved < waiting
             self._sql.stale_pages = self._sql.stale_pages and self._sql.unmoved
+        except sqlite3.Error as error:
+            self._notice_failed_sync(error)
 
     def _write_again(self) -> None:
         """Write the database again, because SQLite overwrites a deleted row only in the page where it was last.
@@ -184,11 +186,17 @@ class SqliteWriter:
 
     def translate(self, error: Exception) -> Exception:
         """Return one of our errors for SQLite's, and refuse further writes after a failed fsync."""
-        if getattr(error, "sqlite_errorcode", None) in _UNSYNCED:
-            self.trouble = _SYNC_FAILED
-            _log.critical("%s: %s", _SYNC_FAILED, error)
+        if self._notice_failed_sync(error):
             return UnavailableError(_SYNC_FAILED)
         return translate(error)
+
+    def _notice_failed_sync(self, error: Exception) -> bool:
+        """Refuse further writes if an error is a failed fsync, and return whether it is."""
+        if getattr(error, "sqlite_errorcode", None) not in _UNSYNCED:
+            return False
+        self.trouble = _SYNC_FAILED
+        _log.critical("%s: %s", _SYNC_FAILED, error)
+        return True
 
     def close(self) -> None:
         """Do nothing: the store closes the connection after all readers, as the last one to close checkpoints."""
