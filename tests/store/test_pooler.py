@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from antechamber.store.errors import StoreError
-from antechamber.store.postgres.pooling import POOLED
+from antechamber.store.postgres.pooling import POOLED, refuse_transaction_pooling
 from antechamber.store.postgres.store import PostgresStore, migrate
 from store.faults import Cluster
 from support import free_port, quick_folder, until
@@ -95,3 +95,13 @@ def test_other_modes_are_refused_with_the_reason(server: Cluster, mode: str, rea
             with pytest.raises(StoreError) as refused:
                 PostgresStore(address)
             assert reason in str(refused.value)
+
+
+def test_a_direct_connection_is_known_by_the_first_one(server: Cluster) -> None:
+    """A user who may connect once needs no further connections, because no pooler is in between."""
+    with psycopg.connect(server.url, autocommit=True) as owner:
+        owner.execute("CREATE ROLE lonely LOGIN CONNECTION LIMIT 1")
+    address = server.url.replace("postgres@", "lonely@")
+    refuse_transaction_pooling(address)
+    with psycopg.connect(address), pytest.raises(StoreError, match="too many connections"):
+        refuse_transaction_pooling(address)

@@ -234,6 +234,7 @@ def test_a_stale_form_shows_what_changed_and_how_the_typed_text_differs(service:
     assert re.search(r"<ins>.*all.*</ins>", own)
     assert "by eve" in page.text
     assert "My note." in page.text
+    assert page.text.count('value="My note."') == 1, "the field of the decision has it"
     second = bob.post(f"/review/{proposal}/approve", opened | {"decision_key": "another"}).text
     assert "What changed since you opened it" in second
     assert "What you had typed" not in second
@@ -241,6 +242,18 @@ def test_a_stale_form_shows_what_changed_and_how_the_typed_text_differs(service:
     after = eve.decide(proposal, "approve", version="1")
     assert after.status_code == 409
     assert "What changed since you opened it" not in after.text
+
+
+def test_a_note_that_comes_too_late_is_kept_and_in_no_other_form(service: Service) -> None:
+    """After another person's decision the note is shown once: undoing and adding a note are other acts."""
+    bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
+    opened = bob.form(proposal) | {"reason_code": "wrong", "reason_text": "My note."}
+    assert eve.decide(proposal, "approve").status_code == 303
+    late = bob.post(f"/review/{proposal}/reject", opened)
+    assert late.status_code == 409
+    assert late.text.count("My note.") == 1
+    assert '<input readonly value="My note.">' in late.text
+    assert re.search(r'id="add-note"', late.text)
 
 
 def test_the_note_offers_no_way_back_that_is_closed(service: Service, memory: str) -> None:

@@ -19,8 +19,13 @@ POOLED: Final = (
 def refuse_transaction_pooling(url: str) -> None:
     """Refuse a pooler that shares one session between clients which stay connected.
 
-    One client asks which process of the server serves it, and stays connected but idle. Then others keep a transaction
-    open each. If one of them is served by the process of the first, sessions are shared.
+    One client asks which process of the server serves it, and compares the answer with the process id that it got when
+    it connected (BackendKeyData, PostgreSQL's protocol, 54.7). A pooler has to send an id of its own there: with it the
+    client names the query that the server is to cancel, and only the pooler knows which process runs that. If both are
+    equal, no pooler is in between.
+
+    Otherwise the client stays connected but idle, and others keep a transaction open each. If one of them is served by
+    the process of the first, sessions are shared.
 
     Raises StoreError, also if the server cannot be reached.
     """
@@ -37,6 +42,8 @@ def _shares_sessions(url: str) -> bool:
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS))
         first = link.execute(single("serving_process")).fetchone()
+        if first == (link.info.backend_pid,):
+            return False
         for _ in range(_OTHERS):
             other = stack.enter_context(psycopg.connect(url, connect_timeout=CONNECT_SECONDS))
             if other.execute(single("serving_process")).fetchone() == first:
