@@ -5,7 +5,26 @@ import click
 from proofs import together
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Proofs(click.Group):
+    """The proofs as commands, each of which is imported when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all proofs, and the one that runs all of them."""
+        del ctx
+        return [*together.PROOFS, "all"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name; None if there is none."""
+        del ctx
+        if cmd_name == "all":
+            return together.command
+        if cmd_name not in together.PROOFS:
+            return None
+        command: click.Command = together.load(cmd_name).command
+        return command
+
+
+@click.group(cls=Proofs, context_settings={"help_option_names": ["-h", "--help"]})
 def prove() -> None:
     """Break on purpose what may break, and count whether every promise holds.
 
@@ -13,10 +32,6 @@ def prove() -> None:
     goes to standard error. A proof fails with --sabotage, so that one sees that it notices.
     """
 
-
-for name, proof in together.PROOFS.items():
-    prove.add_command(proof.command, name)
-prove.add_command(together.command, "all")
 
 if __name__ == "__main__":
     prove(prog_name="scripts/prove")
