@@ -25,6 +25,7 @@ from litestar.routes import ASGIRoute, BaseRoute
 from litestar.testing import TestClient
 from stdnum.iso7064 import mod_97_10
 
+import launcher
 from antechamber.app import clock, opened_access
 from antechamber.app.factory import create_app
 from antechamber.core.outgoing import hash_event
@@ -447,16 +448,19 @@ def free_port() -> int:
 
 def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command line as a separate process."""
-    command = [sys.executable, "-m", "antechamber.cli", *arguments]
-    return subprocess.run(  # noqa: S603 -- our own program
-        command,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-        env=os.environ | environment,
-    )
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+        given.write(stdin.encode())
+        given.seek(0)
+        process = launcher.start(arguments, os.environ | environment, given, out, said)
+        try:
+            status = process.wait(HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        out.seek(0)
+        said.seek(0)
+        return subprocess.CompletedProcess(arguments, status, out.read().decode(), said.read().decode())
 
 
 def issue_token(location: Location | Path, name: str = "worker:release-bot") -> str:
@@ -479,14 +483,13 @@ def serving(
     port: int | None = None,
     options: Sequence[str] = (),
     log_file: Path | None = None,
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+) -> Iterator[tuple[str, launcher.Process]]:
     """Run `antechamber serve` with further options as a separate process, and wait until it is ready."""
     location, port = place_of(location), port or free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "antechamber.cli", "serve", *where(location), *options]
-    command += ["--policies", str(policies)]
+    arguments = ["serve", *where(location), *options, "--policies", str(policies), "--port", str(port)]
     with log_file.open("w+b") if log_file else tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=log)  # noqa: S603 -- our own program
+        process = launcher.start(arguments, stderr=log)
         try:
             yield from _until_ready(url, process)
         finally:
@@ -499,7 +502,7 @@ def serving(
             assert texts_in_log(lines) == []
 
 
-def _until_ready(url: str, process: subprocess.Popen[bytes]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def _until_ready(url: str, process: launcher.Process) -> Iterator[tuple[str, launcher.Process]]:
     """Wait until a service is ready, and yield its address and process."""
     assert process.stdout is not None
     assert process.stdout.readline().startswith(b"Antechamber is ready")

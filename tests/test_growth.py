@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,15 +16,14 @@ from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, STATE_FILE
 from antechamber.resources import how_to_install
 from antechamber.secret_key import QUARANTINE_KEY, SECRET
 from antechamber.settings import Location
+from launcher import Process
 from support import HANG_SECONDS, Databases, antechamber, database, event, free_port, serving, where, write_policies
 
 
 class Pair:
     """Two running processes with separate data folders, and clients of both."""
 
-    def __init__(
-        self, places: list[Location], policies: list[Path], served: list[tuple[str, subprocess.Popen[bytes]]]
-    ) -> None:
+    def __init__(self, places: list[Location], policies: list[Path], served: list[tuple[str, Process]]) -> None:
         """Issue a token, which is valid for both."""
         self.places, self.policies = places, policies
         self.urls, self.processes = [url for url, _ in served], [process for _, process in served]
