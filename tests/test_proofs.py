@@ -244,11 +244,12 @@ def test_a_small_proof_holds_and_a_strict_one_says_that_too_little_was_tried() -
 
 
 def test_all_proofs_go_on_after_one_that_fails_and_the_table_names_it() -> None:
-    """A race decided beforehand fails on both engines; the next proof still runs and holds."""
-    done = run("all", "--quick", "--only", "races", "--only", "tamper", "--sabotage", "races")
+    """A race decided beforehand fails; the next proof still runs and holds, and the table keeps their order."""
+    chosen = ("--engine", "sqlite", "--only", "races", "--only", "tamper", "--sabotage", "races")
+    done = run("all", "--quick", *chosen)
     table = [line.split()[:3] for line in done.stdout.partition("seconds\n")[2].splitlines()]
-    assert table == [["races", "sqlite", "FAILED"], ["races", "postgres", "FAILED"], ["tamper", "sqlite", "ok"]]
-    assert "2 of 3 proofs failed." in done.stderr
+    assert table == [["races", "sqlite", "FAILED"], ["tamper", "sqlite", "ok"]]
+    assert "1 of 2 proofs failed." in done.stderr
     assert done.returncode == 1
 
 

@@ -94,6 +94,21 @@ def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
     assert path.read_bytes().startswith(b"no database")
 
 
+def test_further_readers_open_the_same_file_or_none(path: Path) -> None:
+    """Readers at the same time have a connection each; after the file was replaced no further one is opened."""
+    store = SqliteStore(path)
+    store.write(lambda tx: tx.reports.set_meta("test", "kept")).result()
+    with store.read() as one, store.read() as other:
+        assert [tx.reports.meta("test") for tx in (one, other)] == ["kept", "kept"]
+    with store.read(), store.read():
+        copy = path.with_name("copy")
+        copy.write_bytes(path.read_bytes())
+        copy.replace(path)
+        with pytest.raises(UnavailableError, match="another file"), store.read():
+            pass
+    store.close()
+
+
 def test_a_full_disk_is_unavailable_and_then_well_again(path: Path) -> None:
     """On a full disk nothing is half-written, and the next write succeeds without a restart."""
     store = SqliteStore(path)

@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 BUSY_SECONDS: Final = 2
 """How long a transaction waits for another process before its callers get a 409."""
 READERS: Final = 4
+"""Connections that are kept for the next readers."""
 FIXED_IN: Final = (3, 51, 3)
 """Older versions of SQLite can lose a WAL reset if several connections checkpoint at once; only our writer does."""
 _SETTINGS: Final = (
@@ -125,8 +126,7 @@ class SqliteStore:
             _refuse_moved(self._connection)
             self._reach.compare(Transaction(SqliteStatements(self._connection)).log.size)
             self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
-            for _ in range(READERS):
-                self._readers.put(_connect(path, read_only=True))
+            self._readers.put(_connect(path, read_only=True))
         except (sqlite3.Error, OSError) as error:
             message = f"{_UNREADABLE}: {_denied(path) or _without_room(path, error) or f'{path}: {error}'}"
             if is_damage(error):
@@ -161,7 +161,7 @@ class SqliteStore:
     def read(self) -> Iterator[Transaction]:
         """Open a read snapshot.
 
-        Raises UnavailableError or BusyError if SQLite cannot read.
+        Raises UnavailableError or BusyError if SQLite cannot read, or if the file was replaced since it was opened.
         """
         connection = self._reader()
         try:
@@ -178,11 +178,15 @@ class SqliteStore:
                 connection.close()
 
     def _reader(self) -> sqlite3.Connection:
-        """Take a pooled connection, or open another one while long exports use all of them."""
-        try:
+        """Take a pooled connection, or open another one while all of them are in use."""
+        with contextlib.suppress(queue.Empty):
             return self._readers.get_nowait()
-        except queue.Empty:
+        if replaced := self._reach.replaced():
+            raise UnavailableError(replaced)
+        try:
             return _connect(self._path, read_only=True)
+        except sqlite3.Error as error:
+            raise translate(error) from error
 
     def trouble(self) -> str | None:
         """Return an error text once the disk has failed to sync; None otherwise."""
