@@ -9,7 +9,7 @@ sequences, soft hyphens in words, no-break and typographic spaces, U+3000 next t
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from antechamber.core.privacy.effort import Effort
@@ -89,6 +89,7 @@ def _strip(text: str, start: int, end: int, in_emoji: Callable[[int], bool]) -> 
     return start, end
 
 
+@lru_cache(maxsize=8192)
 def kind_of(character: str) -> str:
     """Return `tag`, `selector`, `direction` or `other`."""
     return next((kind for kind, characters in _KINDS if characters.match(character)), "other")

@@ -1,6 +1,6 @@
 """The words in which rules found something, marked in the texts of a proposal, and the list of these rules."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -142,13 +142,23 @@ def _split(text: str, spans: list[_Span]) -> list[MarkedRun]:
 
 
 def _covered(pieces: Iterable[Piece], spans: list[_Span]) -> Iterator[tuple[Piece, list[_Span]]]:
-    """Yield pieces, plain ones cut at the ends of spans, each with the spans that it overlaps."""
+    """Yield pieces, plain ones cut at the ends of spans, each with the spans that it overlaps.
+
+    What covers the text between two ends next to each other is found once, because a text may have thousands of pieces.
+    """
     cuts = sorted({offset for span in spans for offset in span[:2]})
+    between = [[one for one in spans if one.start <= first and last <= one.end] for first, last in pairwise(cuts)]
+    covers = [[], *between, []] if cuts else [[]]
     start = 0
     for piece in pieces:
         end = start + len(piece.text)
-        inside = cuts[bisect_left(cuts, start + 1) : bisect_left(cuts, end)] if not piece.code else []
-        for first, last in zip([start, *inside], [*inside, end], strict=True):
-            covering = [span for span in spans if span.start < last and first < span.end]
-            yield piece if not inside else Piece(piece.text[first - start : last - start]), covering
+        here, there = bisect_right(cuts, start), bisect_left(cuts, end)
+        if here == there:
+            yield piece, covers[here]
+        elif piece.code:
+            yield piece, [one for one in spans if one.start < end and start < one.end]
+        else:
+            ends = [start, *cuts[here:there], end]
+            for number, (first, last) in enumerate(pairwise(ends), here):
+                yield Piece(piece.text[first - start : last - start]), covers[number]
         start = end
