@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import selectors
 import signal
 import socket
@@ -35,8 +36,8 @@ IMPORTED: Final = (
 )
 _READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "COVERAGE_")
 """Beginnings of environment variables that the interpreter reads when it starts."""
-_LARGEST: Final = 1 << 18
-"""Bytes of a request at most; longer arguments are given to a process that is started as usual."""
+_LARGEST: Final = 1 << 17
+"""Bytes of a request at most, which fit into a socket; longer arguments need a process that is started as usual."""
 Run = Callable[[], None]
 
 
@@ -64,7 +65,7 @@ class Started:
         if self.returncode is None:
             self._status.settimeout(timeout)
             try:
-                self.returncode = int(self._status.recv(16))
+                self.returncode = _number(self._status)
             except (TimeoutError, BlockingIOError) as error:
                 raise subprocess.TimeoutExpired(MODULE, timeout or 0) from error
             self._status.close()
@@ -90,7 +91,9 @@ class Started:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the process has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            # It may have ended just now.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask the process to end."""
@@ -143,11 +146,25 @@ class Launcher:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, self._lock:
             socket.send_fds(self._control, [_request(arguments, environment)], [*files, theirs.fileno()])
-            return int(self._control.recv(16)), ours
+            return _number(self._control), ours
 
 
 def _request(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
-    return json.dumps([[*arguments], {**environment}, str(Path.cwd())]).encode()
+    # Asking for the umask by os.umask would change it for other threads.
+    umask = re.search(r"^Umask:\s*(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert umask
+    return json.dumps([[*arguments], {**environment}, str(Path.cwd()), int(umask[1], 8)]).encode()
+
+
+def _number(source: socket.socket) -> int:
+    """Read what the launcher answers.
+
+    Raises RuntimeError if it has ended.
+    """
+    if answer := source.recv(16):
+        return int(answer)
+    message = "the launcher of the tests has ended"
+    raise RuntimeError(message)
 
 
 @functools.cache
@@ -171,7 +188,7 @@ def start(
         return subprocess.Popen(  # noqa: S603 -- our own program
             [sys.executable, "-m", MODULE, *arguments],
             env=environment,
-            stdin=stdin,
+            stdin=stdin or subprocess.DEVNULL,
             stdout=stdout or subprocess.PIPE,
             stderr=stderr,
         )
@@ -210,6 +227,7 @@ def _launch(control: socket.socket) -> Run | None:
             if pid == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 for one in (control, woken, wake, *children.values()):
                     one.close()
                 return functools.partial(_become, *json.loads(request), files)
@@ -226,7 +244,7 @@ def _report_ended(children: dict[int, socket.socket]) -> None:
                 status.send(b"%d" % os.waitstatus_to_exitcode(ended[1]))
 
 
-def _become(arguments: list[str], environment: dict[str, str], folder: str, files: list[int]) -> None:
+def _become(arguments: list[str], environment: dict[str, str], folder: str, umask: int, files: list[int]) -> None:
     """Run the command line in this process, as `python -m` does."""
     for number, file in enumerate(files[:3]):
         os.dup2(file, number)
@@ -236,6 +254,7 @@ def _become(arguments: list[str], environment: dict[str, str], folder: str, file
     os.environ.update(environment)
     time.tzset()
     os.chdir(folder)
+    os.umask(umask)
     sys.argv = [str(Path(sys.modules[MODULE].__file__ or "").with_name("__main__.py")), *arguments]
     sys.modules[MODULE].main(prog_name=f"python -m {MODULE}")
 
@@ -243,8 +262,11 @@ def _become(arguments: list[str], environment: dict[str, str], folder: str, file
 def main() -> None:
     """Import the program, and fork from here until the tests end."""
     control = socket.socket(fileno=int(sys.argv[1]))
+    # Control-C ends the tests, which end this process and what it started.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The folder of the tests is no part of the program's path.
-    sys.path.pop(0)
+    with contextlib.suppress(ValueError):
+        sys.path.remove(str(Path(__file__).parent))
     for name in IMPORTED:
         importlib.import_module(name)
     # The rules are compiled once for all policies that agree in them, and all applications share their routes.

@@ -65,4 +65,37 @@ def test_what_the_interpreter_reads_at_its_start_needs_a_usual_process() -> None
     """Only a new interpreter takes another encoding or other options; so does a request that is too large."""
     assert launcher().fits(["--version"], os.environ | {"ANTECHAMBER_PORT": "1"})
     assert not launcher().fits(["--version"], os.environ | {"PYTHONUTF8": "0"})
-    assert not launcher().fits(["x" * 300_000], os.environ)
+    assert not launcher().fits(["x" * 130_000], os.environ)
+    long = antechamber("hash", "x" * 120_000)
+    assert (long.returncode, long.stdout, long.stderr) == usual("hash", "x" * 120_000)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027])
+def test_a_process_has_the_umask_of_its_caller(umask: int) -> None:
+    """Its files have the modes that the caller's umask leaves; a scan of the standard input waits meanwhile."""
+    read, written = os.pipe()
+    before = os.umask(umask)
+    try:
+        with os.fdopen(read, "rb") as given:
+            process = start(["scan", "-"], stdin=given)
+    finally:
+        os.umask(before)
+    status = Path(f"/proc/{process.pid}/status")
+    until(lambda: f"Umask:\t{umask:04o}\n" in status.read_text(), "the process has the umask")
+    os.close(written)
+    process.communicate(HANG_SECONDS)
+    assert process.returncode == 0
+
+
+def test_an_interrupt_ends_what_was_started_and_not_the_launcher() -> None:
+    """Control-C reaches all processes of a terminal; the tests still learn how those that they started ended."""
+    read, written = os.pipe()
+    with os.fdopen(read, "rb") as given, tempfile.TemporaryFile() as said:
+        process = start(["scan", "-"], stdin=given, stderr=said)
+    os.kill(launcher()._process.pid, signal.SIGINT)
+    # It ignores the signal, as the launcher does, until it has begun.
+    until(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None, "the process has ended")
+    process.communicate(HANG_SECONDS)
+    os.close(written)
+    assert process.returncode not in {0, None}
+    assert antechamber("--version").returncode == 0

@@ -6,7 +6,7 @@ from proofs import together
 
 
 class Proofs(click.Group):
-    """The proofs as commands, each of which is imported when it is named."""
+    """The proofs as commands; a run imports only its own proof, and a help text all of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all proofs, and the one that runs all of them."""

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import ModuleType
 from typing import Final, NamedTuple
@@ -33,10 +33,10 @@ PROOFS: Final = (
 )
 """The modules of this package with a `command`, its `ENGINES` and `brief`."""
 ENGINES: Final = ("sqlite", "postgres")
-QUICK_SECONDS: Final = 600
+QUICK_SECONDS: Final = 900
 """Timeout of a quick proof in seconds."""
 QUICK_JOBS: Final = 2
-"""Quick proofs at a time: each waits about half the time, for processes that start, and judges no speed."""
+"""Quick proofs at a time. A quick proof waits for other processes about half the time, and judges no speed."""
 
 
 def load(proof: str) -> ModuleType:
@@ -91,7 +91,7 @@ def _run(proof: str, engine: str, options: Sequence[str], seconds: float, ended:
 
 def _outcomes(
     wanted: Sequence[tuple[str, str]], jobs: int, *, quick: bool, sabotage: Sequence[str]
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Run proofs, `jobs` at a time, and yield each outcome when it is there; an interrupt ends all of them."""
     ended, seconds = threading.Event(), QUICK_SECONDS if quick else float("inf")
     with ThreadPoolExecutor(jobs) as pool:
@@ -147,9 +147,10 @@ def command(
     if not as_json:
         print(f"{len(wanted)} proofs, {jobs} at a time …", flush=True)
     outcomes = []
-    for outcome in _outcomes(wanted, jobs, quick=quick, sabotage=sabotage):
-        outcomes.append(outcome)
-        _report(outcome, as_json=as_json)
+    with contextlib.closing(_outcomes(wanted, jobs, quick=quick, sabotage=sabotage)) as found:
+        for outcome in found:
+            outcomes.append(outcome)
+            _report(outcome, as_json=as_json)
     if not as_json:
         print(f"\n{'proof':<12}{'engine':<10}{'':<8}{'seconds':>8}")
         for one in sorted(outcomes, key=lambda done: wanted.index((done.proof, done.engine))):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -73,6 +74,16 @@ def count(service: Service, table: str) -> int:
     with database(service.location) as raw:
         number: int = raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     return number
+
+
+def test_an_address_without_tls_needs_no_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong file of certificates keeps no agent from a service on its own machine; a TLS connection trusts none."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/no such file")
+    with Submitter("http://127.0.0.1:8080", "token") as submitter:
+        transport: Any = submitter._client._transport
+        trusting = transport._pool._ssl_context
+    assert trusting.verify_mode == ssl.CERT_REQUIRED
+    assert trusting.get_ca_certs() == []
 
 
 def test_a_submission_is_recorded_sent_and_committed(service: Service, sender: Submitter, network: Network) -> None:

@@ -97,11 +97,13 @@ def test_other_modes_are_refused_with_the_reason(server: Cluster, mode: str, rea
             assert reason in str(refused.value)
 
 
-def test_a_direct_connection_is_known_by_the_first_one(server: Cluster) -> None:
-    """A user who may connect once needs no further connections, because no pooler is in between."""
+def test_a_direct_connection_needs_only_one_other(server: Cluster) -> None:
+    """A user who may connect twice is enough, because the server itself names the process of the first connection."""
     with psycopg.connect(server.url, autocommit=True) as owner:
-        owner.execute("CREATE ROLE lonely LOGIN CONNECTION LIMIT 1")
-    address = server.url.replace("postgres@", "lonely@")
-    refuse_transaction_pooling(address)
-    with psycopg.connect(address), pytest.raises(StoreError, match="too many connections"):
+        owner.execute("CREATE ROLE frugal LOGIN CONNECTION LIMIT 2")
+        address = server.url.replace("postgres@", "frugal@")
         refuse_transaction_pooling(address)
+        left = "SELECT 1 FROM pg_stat_activity WHERE usename = 'frugal'"
+        until(lambda: not owner.execute(left).fetchall(), "the server ends closed connections")
+        with psycopg.connect(address), pytest.raises(StoreError, match="too many connections"):
+            refuse_transaction_pooling(address)

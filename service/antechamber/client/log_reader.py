@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 import httpx
 
-from antechamber.client.wire import address_of, connection_options
+from antechamber.client.wire import address_of, connection_options, trusted
 from antechamber.core.addresses import redact_address
 from antechamber.core.errors import AntechamberError
 from antechamber.core.log.checkpoint_text import MAX_NOTE
@@ -38,7 +38,7 @@ class LogReader:
         base = url.rstrip("/")
         address = address_of(base if base.endswith("/log") else f"{base}/log")
         self._shown = redact_address(str(address))
-        options: dict[str, Any] = {"headers": {}}
+        options: dict[str, Any] = {"headers": {}, "verify": trusted(address)}
         if token:
             options = connection_options(url, token, TIMEOUT_SECONDS, "http")
         options |= {"base_url": address, "headers": _HEADERS | options["headers"], "timeout": TIMEOUT_SECONDS}

@@ -6,6 +6,7 @@ Blocking and asynchronous senders run the same steps.
 import contextlib
 import email.utils
 import re
+import ssl
 import time
 from typing import Any, Final, TypeVar
 
@@ -133,7 +134,15 @@ def connection_options(url: str, token: str, timeout: float, channel: str) -> di
         raise AddressError(message)
     address = address_of(url)
     headers = {"authorization": f"Bearer {token}"} | ({"submission-channel": channel} if channel != "http" else {})
-    return {"base_url": address, "headers": headers, "timeout": timeout}
+    return {"base_url": address, "headers": headers, "timeout": timeout, "verify": trusted(address)}
+
+
+def trusted(address: httpx.URL) -> ssl.SSLContext | bool:
+    """Return the option of httpx that says which certificates are trusted: none for an address without TLS.
+
+    Loading the usual ones takes longer than some requests, and fails if SSL_CERT_FILE names no file.
+    """
+    return address.scheme == "https" or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def response_of(response: httpx.Response) -> Response:

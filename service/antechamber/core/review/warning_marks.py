@@ -144,7 +144,7 @@ def _split(text: str, spans: list[_Span]) -> list[MarkedRun]:
 def _covered(pieces: Iterable[Piece], spans: list[_Span]) -> Iterator[tuple[Piece, list[_Span]]]:
     """Yield pieces, plain ones cut at the ends of spans, each with the spans that it overlaps.
 
-    What covers the text between two ends next to each other is found once, because a text may have thousands of pieces.
+    The spans over each stretch between neighboring cuts are found once, because a text may have thousands of pieces.
     """
     cuts = sorted({offset for span in spans for offset in span[:2]})
     between = [[one for one in spans if one.start <= first and last <= one.end] for first, last in pairwise(cuts)]

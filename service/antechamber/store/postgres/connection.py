@@ -122,7 +122,10 @@ def connect(url: str, watchdog: Watchdog) -> Connection:
 
 
 def configure(connection: Connection, *, reads: bool = False) -> None:
-    """Set everything that transactions rely on, so that the server's defaults do not matter; one message says all."""
+    """Set everything that transactions rely on, so that the server's defaults do not matter.
+
+    All settings are sent in one message.
+    """
     idle = f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS[reads]}s'"
     only = f"SET default_transaction_read_only = {'on' if reads else 'off'}"
     connection.execute("; ".join((*_SETTINGS, idle, only)))

@@ -19,13 +19,12 @@ POOLED: Final = (
 def refuse_transaction_pooling(url: str) -> None:
     """Refuse a pooler that shares one session between clients which stay connected.
 
-    One client asks which process of the server serves it, and compares the answer with the process id that it got when
-    it connected (BackendKeyData, PostgreSQL's protocol, 54.7). A pooler has to send an id of its own there: with it the
-    client names the query that the server is to cancel, and only the pooler knows which process runs that. If both are
-    equal, no pooler is in between.
+    One client asks which process of the server serves it, and stays connected but idle. Then others keep a transaction
+    open each. If one of them is served by the process of the first, sessions are shared.
 
-    Otherwise the client stays connected but idle, and others keep a transaction open each. If one of them is served by
-    the process of the first, sessions are shared.
+    Several others are needed only if the first client was given another process id when it connected (BackendKeyData in
+    PostgreSQL's protocol). PgBouncer gives an id of its own; the client would send it to cancel a query, and only
+    PgBouncer knows which session that is in. pgagroal passes the server's id on, and then takes the first free session.
 
     Raises StoreError, also if the server cannot be reached.
     """
@@ -42,9 +41,8 @@ def _shares_sessions(url: str) -> bool:
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS))
         first = link.execute(single("serving_process")).fetchone()
-        if first == (link.info.backend_pid,):
-            return False
-        for _ in range(_OTHERS):
+        others = 1 if first == (link.info.backend_pid,) else _OTHERS
+        for _ in range(others):
             other = stack.enter_context(psycopg.connect(url, connect_timeout=CONNECT_SECONDS))
             if other.execute(single("serving_process")).fetchone() == first:
                 return True

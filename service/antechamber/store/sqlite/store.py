@@ -161,7 +161,8 @@ class SqliteStore:
     def read(self) -> Iterator[Transaction]:
         """Open a read snapshot.
 
-        Raises UnavailableError or BusyError if SQLite cannot read, or if the file was replaced since it was opened.
+        Raises UnavailableError or BusyError if SQLite cannot read, or if this needs a further connection and the file
+        was replaced since it was opened.
         """
         connection = self._reader()
         try:
@@ -181,12 +182,14 @@ class SqliteStore:
         """Take a pooled connection, or open another one while all of them are in use."""
         with contextlib.suppress(queue.Empty):
             return self._readers.get_nowait()
-        if replaced := self._reach.replaced():
-            raise UnavailableError(replaced)
         try:
-            return _connect(self._path, read_only=True)
+            connection = _connect(self._path, read_only=True)
         except sqlite3.Error as error:
             raise translate(error) from error
+        if replaced := self._reach.replaced():
+            connection.close()
+            raise UnavailableError(replaced)
+        return connection
 
     def trouble(self) -> str | None:
         """Return an error text once the disk has failed to sync; None otherwise."""

@@ -128,6 +128,8 @@ class SqliteWriter:
         """Checkpoint into the database file, so that a copy of that file alone holds what was written.
 
         If a reader or the disk prevents that, it is tried again after the next commit; a failed sync ends all writing.
+        SQLite does not report a failed sync of the checkpoints that it makes by itself. They lose nothing, because it
+        keeps the write-ahead log and writes these pages again.
         """
         mode = "TRUNCATE" if self._sql.stale_pages else "PASSIVE"
         try:
@@ -161,7 +163,8 @@ class SqliteWriter:
             self._sql.drop_old_pages()
             _log.info("wrote the database again in %.1f s, because texts were erased", time.monotonic() - began)
         except sqlite3.Error as error:
-            _log.warning("%s: %s", _NOT_WRITTEN_AGAIN, error)
+            if not self._notice_failed_sync(error):
+                _log.warning("%s: %s", _NOT_WRITTEN_AGAIN, error)
         finally:
             self._connection.execute("PRAGMA temp_store = MEMORY")
             now = time.monotonic()
