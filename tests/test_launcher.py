@@ -65,7 +65,7 @@ def test_what_the_interpreter_reads_at_its_start_needs_a_usual_process() -> None
     """Only a new interpreter takes another encoding or other options; so does a request that is too large."""
     assert launcher().fits(["--version"], os.environ | {"ANTECHAMBER_PORT": "1"})
     assert not launcher().fits(["--version"], os.environ | {"PYTHONUTF8": "0"})
-    assert not launcher().fits(["x" * 130_000], os.environ)
+    assert not launcher().fits(["x" * 140_000], os.environ)
     long = antechamber("hash", "x" * 120_000)
     assert (long.returncode, long.stdout, long.stderr) == usual("hash", "x" * 120_000)
 
