@@ -27,6 +27,8 @@ SLOWEST = (
     "test_shortcuts.py",
 )
 """Files with the longest tests, the longest first."""
+RANDOM_STATE = "Do not use the `random` module inside strategies"
+"""A warning of Hypothesis, which looks at the state of `random`: threads of psycopg_pool draw from it at any time."""
 FORMS = [LineFormatter("human"), LineFormatter("json")]
 
 
@@ -94,6 +96,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A late slow test would leave the other workers idle. Each worker begins with a share of the list in a row. The other
     tests keep their order, in which those of a module follow each other and share its fixtures.
     """
+    for item in items:
+        if _runs_on_postgres(item):
+            item.add_marker(pytest.mark.filterwarnings(f"ignore:{RANDOM_STATE}"))
     if half := config.getoption("--half"):
         wanted = {"measured": _is_measured, "others": lambda one: not _is_measured(one), "candidates": _is_candidate}[
             half
@@ -109,6 +114,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for share, (first, last) in enumerate(pairwise(bounds))
         for item in (*slow[share::workers], *others[first:last])
     ]
+
+
+def _runs_on_postgres(item: pytest.Item) -> bool:
+    call = getattr(item, "callspec", None)
+    return call is not None and "postgres" in call.params.values()
 
 
 def _is_measured(item: pytest.Item) -> bool:
@@ -128,7 +138,7 @@ def _is_candidate(item: pytest.Item) -> bool:
     call = getattr(item, "callspec", None)
     if call is None:
         return True
-    repeats = "postgres" in call.params.values()
+    repeats = _runs_on_postgres(item)
     if repeats and "store" not in item.path.parts:
         return False
     return repeats + sum(_is_later(mark, call.params) for mark in item.iter_markers("parametrize")) <= 1

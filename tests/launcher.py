@@ -1,7 +1,8 @@
 """Starts the command line in processes that are forked from one that has imported it.
 
 An import of the service takes many times as long as a test of it. Each process has its own arguments, environment,
-folder and files, and ends as any other does. `tests/test_starts.py` and others start it without this.
+folder and files, and ends as any other does. The fork server of multiprocessing would give it another standard input,
+and another end. `tests/test_starts.py` and others start the command line without this.
 """
 
 import atexit
@@ -35,7 +36,7 @@ IMPORTED: Final = (
     "antechamber.store.postgres.store",
 )
 _READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "COVERAGE_")
-"""Beginnings of environment variables that the interpreter reads when it starts."""
+"""Beginnings of environment variables that are read when an interpreter starts."""
 _LARGEST: Final = 1 << 17
 """Bytes of a request at most, which fit into a socket; longer arguments need a process that is started as usual."""
 Run = Callable[[], None]

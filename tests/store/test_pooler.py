@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from antechamber.store.errors import StoreError
-from antechamber.store.postgres.pooling import POOLED, refuse_transaction_pooling
+from antechamber.store.postgres.pooling import POOLED
 from antechamber.store.postgres.store import PostgresStore, migrate
 from store.faults import Cluster
 from support import free_port, quick_folder, until
@@ -95,15 +95,3 @@ def test_other_modes_are_refused_with_the_reason(server: Cluster, mode: str, rea
             with pytest.raises(StoreError) as refused:
                 PostgresStore(address)
             assert reason in str(refused.value)
-
-
-def test_a_direct_connection_needs_only_one_other(server: Cluster) -> None:
-    """A user who may connect twice is enough, because the server itself names the process of the first connection."""
-    with psycopg.connect(server.url, autocommit=True) as owner:
-        owner.execute("CREATE ROLE frugal LOGIN CONNECTION LIMIT 2")
-        address = server.url.replace("postgres@", "frugal@")
-        refuse_transaction_pooling(address)
-        left = "SELECT 1 FROM pg_stat_activity WHERE usename = 'frugal'"
-        until(lambda: not owner.execute(left).fetchall(), "the server ends closed connections")
-        with psycopg.connect(address), pytest.raises(StoreError, match="too many connections"):
-            refuse_transaction_pooling(address)

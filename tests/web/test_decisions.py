@@ -256,6 +256,16 @@ def test_a_note_that_comes_too_late_is_kept_and_in_no_other_form(service: Servic
     assert re.search(r'id="add-note"', late.text)
 
 
+def test_the_note_of_a_refused_undo_is_only_in_its_form(service: Service) -> None:
+    """An undo with a reason that there is not is refused; neither the decision nor a new note gets its note."""
+    bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
+    assert bob.decide(proposal, "approve").status_code == 303
+    refused = eve.decide(proposal, "undo", reason_code="nonsense", reason_text="My note.")
+    assert refused.status_code == 400
+    assert refused.text.count("My note.") == 1
+    assert "My note." in refused.text.partition('id="history"')[2]
+
+
 def test_the_note_offers_no_way_back_that_is_closed(service: Service, memory: str) -> None:
     """The notice offers no undo for an unknown proposal or one whose memory ended by a later decision."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")

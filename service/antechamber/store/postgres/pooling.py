@@ -22,10 +22,6 @@ def refuse_transaction_pooling(url: str) -> None:
     One client asks which process of the server serves it, and stays connected but idle. Then others keep a transaction
     open each. If one of them is served by the process of the first, sessions are shared.
 
-    Several others are needed only if the first client was given another process id when it connected (BackendKeyData in
-    PostgreSQL's protocol). PgBouncer gives an id of its own; the client would send it to cancel a query, and only
-    PgBouncer knows which session that is in. pgagroal passes the server's id on, and then takes the first free session.
-
     Raises StoreError, also if the server cannot be reached.
     """
     try:
@@ -41,8 +37,7 @@ def _shares_sessions(url: str) -> bool:
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS))
         first = link.execute(single("serving_process")).fetchone()
-        others = 1 if first == (link.info.backend_pid,) else _OTHERS
-        for _ in range(others):
+        for _ in range(_OTHERS):
             other = stack.enter_context(psycopg.connect(url, connect_timeout=CONNECT_SECONDS))
             if other.execute(single("serving_process")).fetchone() == first:
                 return True
