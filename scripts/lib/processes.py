@@ -174,7 +174,12 @@ class Application:
         with contextlib.ExitStack() as open_files:
             errors = open_files.enter_context(log.open("ab")) if log else None
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)  # noqa: S603 -- our own program
-        line = process.stdout.readline() if process.stdout else b""
+        try:
+            line = process.stdout.readline() if process.stdout else b""
+        except BaseException:
+            # Also an interrupt must not leave it behind.
+            end(process)
+            raise
         if not line.startswith(b"Antechamber is ready"):
             end(process)
             message = "antechamber serve did not become ready; its message is above"

@@ -1,5 +1,8 @@
 """The command line of scripts/prove."""
 
+import signal
+import sys
+
 import click
 
 from proofs import together
@@ -31,6 +34,8 @@ def prove() -> None:
     Each proof ends with its closing numbers and has status 1 where a promise broke or too little was tried. Progress
     goes to standard error. A proof fails with --sabotage, so that one sees that it notices.
     """
+    # What ends a proof also ends the services that it started.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 if __name__ == "__main__":
