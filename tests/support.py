@@ -37,6 +37,7 @@ from antechamber.resources import folder
 from antechamber.secret_key import load_secret
 from antechamber.settings import DATABASE, Location, Settings
 from antechamber.store.postgres.schema import migrate
+from antechamber.store.sqlite.packed_leaf import unpack
 from antechamber.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")
@@ -321,6 +322,11 @@ def database(location: Location) -> Iterator[Any]:
         connection.execute("SET search_path = antechamber")
     with contextlib.closing(connection):
         yield connection
+
+
+def leaf_texts(raw: Any) -> list[str]:
+    """Return the leaves of an opened database in the order of the log."""
+    return [unpack(row[0]) for row in raw.execute("SELECT leaf FROM log_leaves ORDER BY id").fetchall()]
 
 
 def dump(location: Location) -> str:

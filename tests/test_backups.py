@@ -25,7 +25,7 @@ from antechamber.flows.backup_check import check_copy, state_of
 from antechamber.settings import DATABASE, Location, SettingsError
 from archives import archive
 from lib.processes import postgres_programs
-from support import Databases, Service, database, event, locked, running, where
+from support import Databases, Service, database, event, leaf_texts, locked, running, where
 
 TEXT = "Run the migration before the deploy."
 
@@ -81,7 +81,7 @@ def refused(*arguments: object) -> str:
 def leaves(location: Location) -> list[dict[str, Any]]:
     """Return all leaves of a location's log."""
     with database(location) as raw:
-        return [json.loads(row[0]) for row in raw.execute("SELECT leaf FROM log_leaves ORDER BY id").fetchall()]
+        return [json.loads(leaf) for leaf in leaf_texts(raw)]
 
 
 def test_a_restored_backup_has_every_answer_and_a_log_of_its_own(

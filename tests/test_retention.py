@@ -23,7 +23,7 @@ from antechamber.flows.retention import runs
 from antechamber.flows.retention.old_pages import empty_old_pages
 from antechamber.settings import Location
 from proofs import tamper
-from support import Desk, Service, database, dump, event, running, where, write_policies
+from support import Desk, Service, database, dump, event, leaf_texts, running, where, write_policies
 
 DAY = 86_400_000_000
 SCOPES = """
@@ -166,8 +166,7 @@ def test_the_log_says_what_was_archived_and_removed(service: Service, tmp_path: 
     fill(service)
     done = made(service, tmp_path / "archive.jsonl")["run"]
     with database(service.location) as raw:
-        texts = raw.execute("SELECT leaf FROM log_leaves ORDER BY id").fetchall()
-    leaves = [json.loads(text) for (text,) in texts]
+        leaves = [json.loads(leaf) for leaf in leaf_texts(raw)]
     [begun] = [number for number, leaf in enumerate(leaves) if leaf["action"] == "retention"]
     archived = {"archive": done["archive"], "items": "4", "size": str(done["size"])}
     assert leaves[begun]["subject"] == {"retention_id": done["retention_id"], **archived}

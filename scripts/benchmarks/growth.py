@@ -25,6 +25,7 @@ import psutil
 from antechamber.core.admission.canonical import canonical, digest, join_event
 from antechamber.core.ids import uuid7
 from antechamber.store.hashes import with_bytes
+from antechamber.store.sqlite.packed_leaf import pack, unpack
 from benchmarks.load import body, load, loader, write_bodies
 from benchmarks.rounds import FLIGHTS, Tell, at_rest
 from lib.processes import Application, end, free_port, settle, workplace
@@ -161,9 +162,11 @@ class _Leaves:
     insert = "INSERT INTO log_leaves (id, leaf, submission, salt) VALUES (?, ?, ?, ?)"
 
     def __init__(self, target: sqlite3.Connection) -> None:
-        found = "SELECT leaf, (SELECT max(id) FROM log_leaves) FROM log_leaves WHERE leaf LIKE '%\"submission_id\"%'"
-        self._leaf, last = target.execute(found).fetchone()
-        self._told = msgspec.json.decode(self._leaf)["subject"]
+        found = "SELECT leaf, (SELECT max(id) FROM log_leaves) FROM log_leaves WHERE submission IS NOT NULL"
+        stored, last = target.execute(found).fetchone()
+        self._leaf = unpack(stored)
+        members = msgspec.json.decode(self._leaf)
+        self._told, self._commitment = members["subject"], members["payload_commitment"]
         self._places = itertools.count(last + 1)
 
     def row(self, event: dict[str, Any]) -> list[Any]:
@@ -171,7 +174,8 @@ class _Leaves:
         leaf = self._leaf
         for name, value in self._told.items():
             leaf = leaf.replace(value, event[name])
-        return [next(self._places), leaf, event["id"], os.urandom(32)]
+        leaf = leaf.replace(self._commitment, "sha256:" + os.urandom(32).hex())
+        return [next(self._places), pack(leaf), event["id"], os.urandom(32)]
 
 
 def _events(numbers: range, make_key: Callable[[int], str]) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from antechamber.store.sqlite.packed_leaf import unpack
 from lib.processes import PRODUCER
 from proofs import closing
 from proofs.crash import examine
@@ -215,7 +216,7 @@ class Soak:
         if self.sabotaged:
             self.field.sabotage(next(iter(self.minutes.acknowledged()), ""))
         decided = examine(self.field, self.minutes, _LOOKED_FOR)
-        leaves = [row[0] for row in self.field.rows("SELECT leaf FROM log_leaves ORDER BY id")]
+        leaves = [unpack(row[0]) for row in self.field.rows("SELECT leaf FROM log_leaves ORDER BY id")]
         ledger = self.field.ledger
         answers = self.caller.answers + Counter({f"submission {name}": one for name, one in ledger.statuses.items()})
         answers += Counter({f"decision {name}": one for name, one in self.minutes.statuses.items()})

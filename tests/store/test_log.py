@@ -40,6 +40,7 @@ from antechamber.core.log.tree import Tree
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.retention import Removal, RetentionRun
 from antechamber.settings import Location
+from antechamber.store.sqlite.packed_leaf import unpack
 from support import Databases, Desk, Service, database, event, running, write_policies
 
 
@@ -51,7 +52,11 @@ def leaves(location: Location) -> list[dict[str, Any]]:
             "FROM log_leaves AS l LEFT JOIN submissions AS s ON s.id = l.submission ORDER BY l.id"
         ).fetchall()
     assert [row[0] for row in rows] == list(range(len(rows)))
-    return [json.loads(row[1]) | {"text": row[1], "found_by": row[2], "salt": row[3]} for row in rows]
+    texts = [unpack(row[1]) for row in rows]
+    return [
+        json.loads(text) | {"text": text, "found_by": row[2], "salt": row[3]}
+        for text, row in zip(texts, rows, strict=True)
+    ]
 
 
 def told(location: Location) -> list[dict[str, Any]]:
@@ -436,6 +441,7 @@ TAMPERED = {
     "UPDATE submissions SET submission_id = 'x' WHERE idempotency_key = 'old'": "another submission_id",
     "UPDATE log_leaves SET leaf = replace(leaf, ':', ': ') WHERE id = 1": "not in its canonical form",
     "UPDATE log_leaves SET leaf = 'garbage' WHERE id = 3": "cannot be read",
+    "UPDATE log_leaves SET leaf = replace(leaf, 'release-bot', 'another-bot') WHERE submission = 1": "actor",
     "UPDATE log_leaves SET leaf = '[]' WHERE id = 3": "cannot be read",
     "UPDATE log_leaves SET leaf = '{}' WHERE id = 3": "cannot be read",
     "UPDATE proposals SET payload = 'garbage' WHERE withdrawn = 1": "differs from its source-event hash",

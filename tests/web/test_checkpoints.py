@@ -40,6 +40,7 @@ from support import (
     dump,
     event,
     free_port,
+    leaf_texts,
     locked,
     running,
     until,
@@ -698,7 +699,7 @@ def test_a_request_for_a_durable_write_that_could_not_be_noted_is_noted_next_tim
 def actions_of(location: Location) -> list[str]:
     """Return the actions in the log."""
     with database(location) as raw:
-        return [json.loads(leaf)["action"] for (leaf,) in raw.execute("SELECT leaf FROM log_leaves ORDER BY id")]
+        return [json.loads(leaf)["action"] for leaf in leaf_texts(raw)]
 
 
 def test_an_erased_text_is_nowhere_and_every_proof_holds(location: Location, policies: Path, tmp_path: Path) -> None:

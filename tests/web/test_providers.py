@@ -19,7 +19,7 @@ from antechamber import app
 from antechamber.app.maintenance import examine
 from antechamber.settings import Location
 from provider import SECRET, Provider
-from support import URL, Desk, Service, database, running
+from support import URL, Desk, Service, database, leaf_texts, running
 
 MINUTE = 60 * 1_000_000
 COOKIE = "antechamber-sign-in"
@@ -133,7 +133,7 @@ def test_a_person_signs_in_at_a_provider_and_gets_an_account(
     (user,) = stored.state.access.accounts.all()
     assert (user.name, user.person, user.role, user.password) == ("lin", "lin", "curator", None)
     with database(stored.location) as raw:
-        leaf = json.loads(raw.execute("SELECT leaf FROM log_leaves ORDER BY id DESC LIMIT 1").fetchone()[0])
+        leaf = json.loads(leaf_texts(raw)[-1])
         digest = raw.execute("SELECT digest FROM identities").fetchone()[0]
     assert (leaf["action"], leaf["actor"], leaf["to"]) == ("add-user", "provider:acme", "curator")
     assert re.fullmatch("[0-9a-f]{64}", digest)
@@ -172,7 +172,7 @@ def test_roles_follow_the_claims_at_each_sign_in(stored: Service, provider: Prov
     assert not is_in(first)
     assert not is_in(again)
     with database(stored.location) as raw:
-        leaves = [json.loads(row[0]) for row in raw.execute("SELECT leaf FROM log_leaves ORDER BY id").fetchall()]
+        leaves = [json.loads(leaf) for leaf in leaf_texts(raw)]
         named = [(leaf["action"], leaf["to"]) for leaf in leaves if leaf["subject"].get("user") == "lin"]
     assert named == [("add-user", "curator"), ("change-role", "auditor")]
     assert list(examine(stored.location)) == []

@@ -16,7 +16,7 @@ from antechamber.core.review.quarantine import key_for_opening
 from antechamber.core.review.sealed_event import REDACTED
 from antechamber.event_vault import EventVault
 from antechamber.settings import Location
-from support import PRODUCERS, Desk, Service, database, dump, event, running, write_policies
+from support import PRODUCERS, Desk, Service, database, dump, event, leaf_texts, running, write_policies
 
 VALUE = "zoe.quill" + "@" + "lovelace.dev"
 OTHER = "ada.quill" + "@" + "lovelace.dev"
@@ -85,7 +85,8 @@ def rows(location: Location, query: str) -> list[Any]:
 
 def actions_of(service: Service) -> list[str]:
     """Return the actions of all leaves of the log."""
-    return [json.loads(row[0])["action"] for row in rows(service.location, "SELECT leaf FROM log_leaves ORDER BY id")]
+    with database(service.location) as raw:
+        return [json.loads(leaf)["action"] for leaf in leaf_texts(raw)]
 
 
 def test_a_released_redaction_becomes_a_memory_by_another_person(service: Service, sealed: str) -> None:
@@ -140,11 +141,8 @@ def test_one_span_is_revealed_with_a_reason_and_a_leaf(service: Service, sealed:
     assert "Is it a public address?" in shown.text
     assert bob.post(f"/quarantine/{sealed}/reveal", fields).status_code == 409
     assert VALUE not in bob.browser.get(f"/quarantine/{sealed}").text
-    leaf = next(
-        json.loads(row[0])
-        for row in rows(service.location, "SELECT leaf FROM log_leaves ORDER BY id")
-        if "reveal_id" in row[0]
-    )
+    with database(service.location) as raw:
+        [leaf] = [json.loads(leaf) for leaf in leaf_texts(raw) if "reveal_id" in leaf]
     assert (leaf["action"], leaf["actor"], leaf["subject"]["quarantine_id"]) == ("reveal", "bob", sealed)
     assert VALUE not in dump(service.location)
     assert app.examine(service.location) == []

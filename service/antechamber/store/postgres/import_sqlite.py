@@ -15,6 +15,7 @@ from antechamber.core.search_terms import words_of
 from antechamber.store.errors import MOVED, StoreError
 from antechamber.store.postgres.connection import Watchdog, WatchedConnection
 from antechamber.store.postgres.statements import PostgresStatements, single
+from antechamber.store.sqlite.packed_leaf import unpack
 from antechamber.store.transaction import Transaction
 
 T = TypeVar("T")
@@ -145,10 +146,11 @@ def _copy(source: sqlite3.Connection, target: psycopg.Connection[dict[str, objec
     """Copy one table with its integer keys, advance its sequence behind them, and return the number of rows."""
     names = [row[1] for row in source.execute(f"PRAGMA table_info({table})")]
     columns = ", ".join(f'"{name}"' for name in names)
+    leaf = names.index("leaf") if table == "log_leaves" else None
     number = 0
     with target.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for row in source.execute(f"SELECT {columns} FROM {table}"):  # noqa: S608 -- names of our own schema
-            copy.write_row(row)
+            copy.write_row(row if leaf is None else [*row[:leaf], unpack(row[leaf]), *row[leaf + 1 :]])
             number += 1
     if number and "id" in names:
         target.execute(f"SELECT setval(pg_get_serial_sequence('antechamber.{table}', 'id'), max(id)) FROM {table}")  # noqa: S608

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from antechamber.core.log.rows import LeafWrite
 from antechamber.store.hashes import with_bytes, with_text
+from antechamber.store.sqlite.packed_leaf import pack, with_leaf
 from antechamber.store.sqlite.schema_check import compare_schema
 from antechamber.store.statements import fed, statements
 
@@ -92,6 +93,11 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
     return f"{match[1]} {rows}", itemgetter(*members)
 
 
+def _stored(row: sqlite3.Row) -> dict[str, Any]:
+    """Return a row with the texts of what is stored in a shorter form."""
+    return with_leaf(with_text(dict(row)))
+
+
 class SqliteStatements:
     """Implements store.statements.Statements over one connection, whose owner controls the transaction."""
 
@@ -113,14 +119,14 @@ class SqliteStatements:
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         row = self._connection.execute(self._statements[statement], values).fetchone()
-        return with_text(dict(row)) if row is not None else None
+        return _stored(row) if row is not None else None
 
     def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
-        return [with_text(dict(row)) for row in self._connection.execute(self._statements[statement], values)]
+        return [_stored(row) for row in self._connection.execute(self._statements[statement], values)]
 
     def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
         for row in self._connection.execute(self._statements[statement], values):
-            yield with_text(dict(row))
+            yield _stored(row)
 
     def run(self, statement: str, /, **values: Any) -> int:
         return self._connection.execute(self._statements[statement], values).rowcount
@@ -139,7 +145,7 @@ class SqliteStatements:
         for row in self._connection.execute(
             query, _flat([tuple(with_bytes(values).values()) for values in keys], size)
         ):
-            rows[row["position"]] = with_text(dict(row))
+            rows[row["position"]] = _stored(row)
         return rows
 
     def take(self, number: int) -> list[int]:
@@ -176,7 +182,7 @@ class SqliteStatements:
         rows = [
             {
                 "sequence": sequence,
-                "leaf": leaf.leaf.decode(),
+                "leaf": pack(leaf.leaf.decode()),
                 "submission": leaf.submission,
                 "subject": leaf.subject,
                 "salt": leaf.salt,
