@@ -146,7 +146,13 @@ def read_keys(text: str, algorithm: int = 1) -> list[Key]:
     for word in text.split():
         match = KEY.fullmatch(word)
         if match is None:
-            message = f"{word} is no verifier key, name+hex+base64; one in a file is given as --key-file FILE"
+            # The word is not repeated: it may be of a file with secrets.
+            message = (
+                "what is given is the private key that signs, not a verifier key; antechamber log key prints that"
+                if word.startswith("PRIVATE+KEY+")
+                else f"a word of {len(word)} characters is no verifier key, name+hex+base64; one in a file is given as "
+                "--key-file FILE"
+            )
             raise UsageError(message)
         raw = decode(match[3], 33, "the verifier key")
         key_id = hashlib.sha256(f"{match[1]}\n".encode() + raw).digest()[:4]

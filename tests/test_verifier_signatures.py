@@ -35,6 +35,15 @@ def accepts(public: bytes, signature: bytes, text: bytes) -> bool:
     return True
 
 
+@pytest.mark.parametrize("word", ["PRIVATE+KEY+antechamber/1+d1c77460+AawHvdroFy2", "any-text-of-another-file"])
+def test_a_key_that_is_none_is_not_repeated(word: str) -> None:
+    """The word may be a private key or from any other file, so the error repeats none of it."""
+    with pytest.raises(TOOL.UsageError) as caught:
+        TOOL.read_keys(f"{word} and more")
+    assert word[-12:] not in str(caught.value)
+    assert ("private key" in str(caught.value)) is word.startswith("PRIVATE")
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.binary(min_size=32, max_size=32),

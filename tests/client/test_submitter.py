@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -27,8 +28,9 @@ from antechamber.client.errors import (
 )
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
+from antechamber.client.log_reader import LogReader
 from antechamber.client.submitter import AsyncSubmitter, Submitter
-from antechamber.client.wire import AddressError, AnswerError, ReadError
+from antechamber.client.wire import _ENVIRONMENT, AddressError, AnswerError, ReadError
 from antechamber.core import errors
 from antechamber.core.contract import Code, Receipt
 from client.network import AsyncNetwork, Network
@@ -84,6 +86,30 @@ def test_an_address_without_tls_needs_no_certificates(monkeypatch: pytest.Monkey
         trusting = transport._pool._ssl_context
     assert trusting.verify_mode == ssl.CERT_REQUIRED
     assert trusting.get_ca_certs() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSL_CERT_FILE", "/no such file"),
+        ("SSL_CERT_FILE", __file__),
+        ("HTTPS_PROXY", "ftp://ada:pass-of-ada@127.0.0.1:1"),
+        ("HTTPS_PROXY", "http://[::1"),
+    ],
+)
+def test_an_environment_that_cannot_be_used_is_named(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong certificates and proxies are an error that names the variable, and not its value, which may be secret."""
+    for other in _ENVIRONMENT:
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, value)
+    for prepare in (
+        partial(Submitter, "https://127.0.0.1:8080", "token"),
+        partial(AsyncSubmitter, "https://127.0.0.1:8080", "token"),
+        partial(LogReader, "https://127.0.0.1:8080"),
+    ):
+        with pytest.raises(AddressError, match=f"no connection can be prepared: .*Check {name}") as caught:
+            prepare()
+        assert "pass-of-ada" not in str(caught.value)
 
 
 def test_a_submission_is_recorded_sent_and_committed(service: Service, sender: Submitter, network: Network) -> None:

@@ -633,6 +633,18 @@ def test_anything_else_is_no_time(text: str) -> None:
     assert refusal(changed("/observed_at", text)).code == "malformed"
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("0001-01-01T00:00:00+23:59", "0001-01-01T00:00:00.000000Z"),
+        ("9999-12-31T23:59:59-23:59", "9999-12-31T23:59:59.999999Z"),
+    ],
+)
+def test_a_time_beyond_all_years_in_utc_is_written_as_the_nearest(text: str, written: str) -> None:
+    """An offset gives times before the year 1 and after the year 9999, which no text in UTC has."""
+    assert format_time(parse_time(text)) == written
+
+
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_times_are_written_as_they_are_read(moment: datetime) -> None:
     """Writing and reading a time are inverse, always in UTC with six digits."""

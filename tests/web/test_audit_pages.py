@@ -29,6 +29,16 @@ def test_the_audit_page_explains_itself(service: Service) -> None:
     assert 'action="/v1/audit/package"' in page
 
 
+def test_an_export_until_a_time_after_all_years_keeps_the_page(service: Service) -> None:
+    """The history shows the filter of each export, also a time that an offset puts beyond the year 9999."""
+    late = {"until": "9999-12-31T23:59:59-00:01"}
+    headers = service.bearer("auditing", "auditor")
+    assert service.client.get("/v1/audit/dispositions", params=late, headers=headers).status_code == 200
+    page = service.sign_in("ava", "auditor").browser.get("/audit")
+    assert page.status_code == 200
+    assert "9999-12-31" in page.text
+
+
 def test_the_page_of_an_entry_draws_its_proof(service: Service) -> None:
     """Picture and table show every hash from the entry to the root of the checkpoint, without scripts."""
     proposal = service.submit(event("Deploy on Fridays.")).json()["proposal_id"]

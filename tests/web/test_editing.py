@@ -12,7 +12,8 @@ PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0646\u0645\u06cc\u
 EMOJI = "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u26a0\ufe0f"
 ODD = (
     f"{PERSIAN} {EMOJI} \u6771\u4eac\u3000\u5927\u962a soft\u00adhyphen wide\u3000gap bidi\u202eecived\u202c "
-    "tag\U000e0041\U000e007f line\u2028end\u0085x zwsp\u200b\u200b\u200bx \u27e6U+200C\u27e7 \u27e6x\u27e7 p\u0430ypal"
+    "tag\U000e0041\U000e007f line\u2028end\u0085x zwsp\u200b\u200b\u200bx \u27e6U+200C\u27e7 \u27e6x\u27e7 p\u0430ypal "
+    "null\0x"
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 import httpx
 
-from antechamber.client.wire import address_of, connection_options, trusted
+from antechamber.client.wire import address_of, connection_options, preparing, trusted
 from antechamber.core.addresses import redact_address
 from antechamber.core.errors import AntechamberError
 from antechamber.core.log.checkpoint_text import MAX_NOTE
@@ -42,7 +42,8 @@ class LogReader:
         if token:
             options = connection_options(url, token, TIMEOUT_SECONDS, "http")
         options |= {"base_url": address, "headers": _HEADERS | options["headers"], "timeout": TIMEOUT_SECONDS}
-        self._client = httpx.Client(**options)
+        with preparing():
+            self._client = httpx.Client(**options)
 
     def __enter__(self) -> Self:
         """Return the reader."""

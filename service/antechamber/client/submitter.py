@@ -28,7 +28,7 @@ from antechamber.client.submitter_base import (
     next_changes,
     request_options,
 )
-from antechamber.client.wire import Pause, Response, SendTrace, failure_of, response_of
+from antechamber.client.wire import Pause, Response, SendTrace, failure_of, preparing, response_of
 from antechamber.core.contract import (
     ChangeItem,
     ChangePage,
@@ -73,7 +73,8 @@ class Submitter(SubmitterBase):
         Raises AddressError, or LedgerError if the ledger belongs to another service.
         """
         super().__init__(url, token, ledger, timeout=timeout, attempts=attempts, channel=channel)
-        self._client = httpx.Client(**self._options, transport=transport)
+        with preparing():
+            self._client = httpx.Client(**self._options, transport=transport)
 
     def __enter__(self) -> Self:
         return self
@@ -250,7 +251,8 @@ class AsyncSubmitter(SubmitterBase):
         Raises AddressError or LedgerError.
         """
         super().__init__(url, token, ledger, timeout=timeout, attempts=attempts, channel=channel)
-        self._client = httpx.AsyncClient(**self._options, transport=transport)
+        with preparing():
+            self._client = httpx.AsyncClient(**self._options, transport=transport)
 
     async def __aenter__(self) -> Self:
         return self

@@ -5,9 +5,11 @@ Blocking and asynchronous senders run the same steps.
 
 import contextlib
 import email.utils
+import os
 import re
 import ssl
 import time
+from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
 import httpx
@@ -22,6 +24,9 @@ from antechamber.core.errors import AntechamberError
 from antechamber.core.outcomes import NOT_FOUND_DETAIL, NOT_FOUND_TYPE
 
 _TOKEN: Final = re.compile(r"[!-~]+")
+_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_ENVIRONMENT: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", *_PROXIES, *map(str.lower, _PROXIES))
+"""Variables from which httpx takes certificates and proxies."""
 
 
 T = TypeVar("T")
@@ -143,6 +148,20 @@ def trusted(address: httpx.URL) -> ssl.SSLContext | bool:
     Loading the usual ones takes longer than some requests, and fails if SSL_CERT_FILE names no file.
     """
     return address.scheme == "https" or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+@contextlib.contextmanager
+def preparing() -> Iterator[None]:
+    """Explain why no connection can be prepared: httpx reads certificates and proxies from the environment.
+
+    Raises AddressError, whose text names the variables that are set and not their values, which may have a password.
+    """
+    try:
+        yield
+    except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
+        given = ", ".join(name for name in _ENVIRONMENT if os.environ.get(name)) or "the address"
+        message = f"no connection can be prepared: {str(error) or type(error).__name__}. Check {given}"
+        raise AddressError(message) from error
 
 
 def response_of(response: httpx.Response) -> Response:

@@ -114,6 +114,7 @@ class ClosedError(UnavailableError):
 
     def __init__(self, doubt: str) -> None:
         super().__init__(
-            "the log contradicts what was signed last, and an operator has to act before anything is stored"
+            "the log contradicts what was signed last or cannot be compared with it, and an operator has to act before "
+            "anything is stored"
         )
         self.doubt = doubt

@@ -14,6 +14,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 _FIRST: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+"""The first and the last time that has a text in UTC: RFC 3339 has years of four digits, and an offset exceeds them."""
 
 
 _SLACK_SECONDS: Final = 60
@@ -53,11 +55,13 @@ def parse_time(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def format_time(micros: int) -> str:
-    """Return microseconds since 1970 UTC as RFC 3339; a time before the year 1 yields the start of that year.
+    """Return microseconds since 1970 UTC as RFC 3339.
+
+    A time before the year 1 yields the start of that year, and one after the year 9999 the end of that.
 
     The result is cached, because submissions that are judged together share their time.
     """
-    second, rest = divmod(max(micros, _FIRST), 1_000_000)
+    second, rest = divmod(min(max(micros, _FIRST), _LAST), 1_000_000)
     return f"{(_EPOCH + timedelta(seconds=second)).isoformat()[:19]}.{rest:06}Z"
 
 

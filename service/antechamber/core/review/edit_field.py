@@ -78,7 +78,7 @@ def from_field(field: str) -> str:
             return _OPEN
         code, count = int(match["code"] or "0", 16), int(match["number"] or "1")
         surrogate = 0xD800 <= code <= 0xDFFF  # noqa: PLR2004 -- the range of Unicode
-        if not match["close"] or not 0 < code <= 0x10FFFF or surrogate or not count:  # noqa: PLR2004
+        if not match["close"] or code > 0x10FFFF or surrogate or not count:  # noqa: PLR2004
             message = (
                 f"The token {match[0]} is damaged or names no character. Delete all of it, or write it in full with "
                 f"the code point that it had, as in {_OPEN}U+00AD{_CLOSE}."
