@@ -15,6 +15,7 @@ from antechamber.core.privacy import key_formats, passwords
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.seed_phrases import find_seed_phrases, may_have_seed_phrase
 from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
+from support import GATE
 
 STRONG = "Tr0ub4" + "dor&3"
 RANDOM = "f3a9c017" + "b2d84e65" + "aa10c4d9e7"
@@ -242,11 +243,30 @@ def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after:
         "The login is rejected at once with ERR-40312 on Monday.",
         "The job fails with AADSTS50126 when the password is wrong.",
         "jwt.verify(token, key, algorithms=['RS256', 'ES256'])",
+        "La contraseña es 1Password, como siempre.",
+        "パスワードは1Passwordにあります",
+        "パスワードはVault2で管理",
     ],
 )
 def test_a_sentence_about_secrets_is_harmless(text: str) -> None:
     """Prose without a value has no finding."""
     assert spoken(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "docker build --secret id=npm,src=$HOME/.npmrc .",
+        "docker build --secret id=aws2,env=AWS_SESSION_2 .",
+        'secret = base64.b64decode(os.environ["S"])',
+        "secret = Base64.decode64(raw)",
+        "NEXT_PUBLIC_RECAPTCHA_SITE_KEY=6LdAbCdEAAAAAH1m2n3b4v5" + "c6x7z8l9k0j1h2g3f",
+        "Slack bot tokens have the form xoxb-123-456-abc",
+    ],
+)
+def test_code_and_commands_about_secrets_are_harmless(text: str) -> None:
+    """The place of a secret, a call that gives one, a public key and the form of a token are no secrets."""
+    assert GATE.find_private({"": text}) == []
 
 
 def test_one_value_between_two_cues_is_found_once() -> None:

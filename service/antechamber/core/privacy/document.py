@@ -56,6 +56,11 @@ class Place:
         self.is_name = is_name
 
 
+def _bordered(text: str) -> str:
+    """Return a text without the sign of the separator, in characters of the same number."""
+    return text.replace("\0", "\x01")
+
+
 class EventText:
     """The strings, names and numbers of an event, joined, with the place of each.
 
@@ -75,6 +80,11 @@ class EventText:
                 _gather(value, self._texts, self._names, members, 0)
         self._parts = [*self._texts, *self._names, *members]
         self.text = SEPARATOR.join(self._parts)
+        if self.text.count("\0") >= len(self._parts):
+            # One in a text is no border between two: it hides as other control characters do, and is read as one.
+            self._texts = [_bordered(text) for text in self._texts]
+            self._parts = [_bordered(part) for part in self._parts]
+            self.text = SEPARATOR.join(self._parts)
         self._steps: list[Step] = []
         self._parents: list[Step] = []
         self._members: list[tuple[str, Step]] = []

@@ -44,6 +44,15 @@ _REFERENCE: Final = re.compile(
     re.VERBOSE,
 )
 """References to a value that is elsewhere (variables, templates, secret stores, addresses), and public keys."""
+_STORE: Final = re.compile(
+    "(?:1password|keepassxc|keepassx?[0-9]?|vault[0-9]?|bitwarden|lastpass|dashlane|passbolt|nordpass)(?:[^0-9a-z]|$)",
+    re.IGNORECASE,
+)
+"""The program in which a password is kept."""
+_BUILD_SECRET: Final = re.compile("(?:id=)?[^,=]*,(?:id|src|source|env|type|target)=")
+"""The secret of a build by its name and place, as `docker build --secret` takes it."""
+_DECODER: Final = re.compile("(?:base64|binascii|codecs|hashlib|crypto)[.][a-z_][a-z0-9_]*$", re.IGNORECASE)
+"""The function that gives a value; what it is called with is beyond the match."""
 _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
@@ -126,6 +135,8 @@ def is_noise(value: str) -> bool:
         or _COLOR.match(value)
         or _DIGEST.match(value)
         or _REGEX.match(value)
+        or _DECODER.match(value)
+        or _BUILD_SECRET.match(value)
     )
 
 
@@ -182,6 +193,7 @@ def is_spoken_password(value: str) -> bool:
         and not _PATH.match(value)
         and not is_member(value)
         and not _SNAKE.match(value)
+        and not _STORE.match(value)
     )
 
 
