@@ -359,7 +359,7 @@ HOSTILE = {
     "eyJ" + "a" * 20 + ".": {"json-web-token"},
     "\u00e9": set(),
     "\U0001f600": set(),
-    "\x00": set(),
+    "\x00": {"hidden-character"},
     "\n": set(),
     "4111 1111 " + "1111 1112 ": set(),
     "DE88 3704 0044 " + "0532 0130 00 ": set(),

@@ -246,6 +246,7 @@ def test_a_text_of_more_joints_than_a_view_may_have_is_not_checked(joint: str) -
         list(find_joints(joint * 20_000, spaced=False))
 
 
-def test_marks_without_a_composed_form_stay() -> None:
-    """A letter whose mark makes no other character is left as it is."""
-    assert [*find_compositions("x\u0301 and e\u0301")] == [Edit(7, 9, "\u00e9", "folded")]
+def test_marks_without_a_composed_form_go_from_ascii_and_stay_elsewhere() -> None:
+    """A mark that makes no other character with a sign of ASCII hides that sign; other scripts need such marks."""
+    assert [*find_compositions("x\u0301 and e\u0301")] == [Edit(0, 2, "x", "folded"), Edit(7, 9, "\u00e9", "folded")]
+    assert [*find_compositions("\u0430\u0301 and \u0628\u064e")] == []

@@ -38,14 +38,18 @@ _ESCAPES: Final = re.compile(
 """Each escape with its kind as a group. The pattern begins with a class, so that the search for a match is quick."""
 _BACKSLASH: Final = re.compile(r"\\(?:u\{([0-9A-Fa-f]+)\}|[uUx]([0-9A-Fa-f]+)|([0-7]{3}))")
 _JSON: Final = {"n": "\n", "r": "\n", "t": "\t"}
+_MARK: Final = "\u0300-\u036f\u0483-\u0489\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
+"""Combining marks that no text in ASCII needs; those of \u0300 to \u036f compose letters of many languages (NFC)."""
 _DECOMPOSED: Final = re.compile(
     "[^\\s\u0300-\u036f\u20d0-\u20f0\u3099\u309a][\u0300-\u036f\u20d0-\u20f0\u3099\u309a]+"
+    f"|[ -~][{_MARK}]+"
     "|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?"
     "|\x1b\\[[0-9;]*[A-Za-z]"
 )
 """A character with combining marks, a syllable of Hangul in its parts (Unicode, chapter 3.12), or a sequence for colors
 of a terminal (ECMA-48)."""
-_COMPOSING: Final = re.compile("[\u0300-\u036f\u20d0-\u20f0\u3099\u309a\u1161-\u1175\x1b]")
+_MARKS: Final = re.compile(f"[{_MARK}]")
+_COMPOSING: Final = re.compile(f"[{_MARK}\u3099\u309a\u1161-\u1175\x1b]")
 """A character of each of these; a search for one class of characters is quick, and most texts have none."""
 _OVERLAYS: Final = re.compile("[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
 """Marks that strike a character through."""
@@ -113,9 +117,11 @@ def find_folds(text: str) -> Iterator[Edit]:
 
 
 def find_compositions(text: str) -> Iterator[Edit]:
-    """Yield what is one character in NFC but several in a text, letters struck through, and sequences of terminals."""
+    """Yield what is one character in NFC but several in a text, signs with other marks, and sequences of terminals."""
     for match in _DECOMPOSED.finditer(text) if _COMPOSING.search(text) else ():
         plain = "" if match[0][0] == "\x1b" else unicodedata.normalize("NFC", _OVERLAYS.sub("", match[0]))
+        if plain and match[0][0].isascii():
+            plain = _MARKS.sub("", plain)
         if plain != match[0]:
             yield Edit(match.start(), match.end(), plain, "folded")
 
