@@ -16,6 +16,11 @@ _VERSION: Final = re.compile(
     r"[ :=#\"'`(~^<>]{0,4}|[a-z_)\]][/@]|[=~^<>!]=[ ]?|[a-z]-|\u00a7[ ]?|(?-i:[a-z][A-Z]+) )\Z"
 )
 """The end of a text before four numbers that are a version or a section, also of a product such as OpenSSL."""
+_LOGIN: Final = re.compile(
+    r"(?i)(?:\b(?:ssh|scp|sftp|rsync|mosh|ftp)\b[^\n@]{1,19}|://[^\s/@]{1,20}"
+    r"|\b(?:root|admin|administrator|ubuntu|debian|centos|ec2-user|vagrant|deploy|backup|git|pi|user))@\Z"
+)
+"""The end of a text before the machine of a login; after another name and `@` are the numbers of a version."""
 _REACH: Final = 24
 """Characters before a number that are searched for such a word."""
 _V6: Final = re.compile(r":[0-9A-Fa-f]{0,4}:")
@@ -55,7 +60,7 @@ def find_ip_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     """
     for match in _V4.finditer(text):
         effort.spend()
-        if _is_exposed(match[0]) and not _VERSION.search(text, max(0, match.start() - _REACH), match.start()):
+        if _is_exposed(match[0]) and not _is_version(text, match.start()):
             yield match.span()
     end = 0
     for sign in _V6.finditer(text):
@@ -66,6 +71,12 @@ def find_ip_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
             end = address.end()
             if _is_long(address[0]) and _is_exposed_v6(address[0]):
                 yield address.span()
+
+
+def _is_version(text: str, start: int) -> bool:
+    """Return whether what is before four numbers says that they are a version."""
+    near = max(0, start - _REACH)
+    return bool(_VERSION.search(text, near, start) and not _LOGIN.search(text, near, start))
 
 
 def _is_long(address: str) -> bool:
