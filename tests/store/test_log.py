@@ -449,7 +449,7 @@ TAMPERED = {
     "UPDATE policy_changes SET previous = 'blake3:another'": "says from blake3:another",
     "UPDATE exports SET filters = '{}'": "commits to",
     "UPDATE exports SET size = 1": "commits to",
-    "UPDATE exports SET exported_at = 9000000000000000000": "cannot be read",
+    "UPDATE exports SET exported_at = 9000000000000000000": "says time 9999-12-31",
     "UPDATE password_changes SET actor = 'bob'": "says actor bob",
     "UPDATE password_changes SET \"user\" = (SELECT id FROM users WHERE name = 'gone')": "says subject",
     "UPDATE password_changes SET password_digest = 'x'": "says subject",
