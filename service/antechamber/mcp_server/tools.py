@@ -234,10 +234,10 @@ def _conflict(receipt: Receipt, operation_id: str) -> ToolFailure:
     return ToolFailure(
         code=receipt.reasons[0].code,
         message=(
-            f"{receipt.disposition}: this call proposed something else before, as submission {receipt.submission_id}: "
-            "another text, or the same text with another visibility, supersedes or derived_from. It is unchanged. Read "
-            "it with submission_status, and do not call again with these arguments. A further proposal is a new call "
-            "with an id of its own."
+            f"{receipt.disposition}: this call proposed something else before, as submission {receipt.submission_id}; "
+            "it is unchanged. What differs is the text, or its visibility, supersedes or derived_from. Read it with "
+            "submission_status, and do not call again with these arguments. A further proposal is a new call with an "
+            "id of its own."
         ),
         reasons=without_names(receipt.reasons),
         operation_id=operation_id,
