@@ -269,6 +269,18 @@ def test_code_and_commands_about_secrets_are_harmless(text: str) -> None:
     assert GATE.find_private({"": text}) == []
 
 
+@pytest.mark.parametrize("value", ["Vault7#" + "Mint", "KeePass2!" + "x9Q", "Bitwarden" + "-4471"])
+def test_a_password_that_begins_as_a_product_is_found(value: str) -> None:
+    """Only the whole name of a password manager is the place of a password."""
+    assert "spoken-secret" in {one.rule_id for one in GATE.find_private({"": f"The password is {value} now."})}
+
+
+@pytest.mark.parametrize("value", ["s3cr3tXy7" + ",type=x", "crypto.Xy7" + "zK2pQ", "base64.Xy7" + "zK2pQ"])
+def test_a_password_that_resembles_code_is_a_password(value: str) -> None:
+    """Digits among letters are neither the name of a build's secret nor a decoder."""
+    assert passwords.is_command_password(value)
+
+
 def test_one_value_between_two_cues_is_found_once() -> None:
     """A value that two cues name is one finding."""
     assert spoken(f"password: {STRONG} as password and login") == [STRONG]

@@ -56,8 +56,8 @@ class Place:
         self.is_name = is_name
 
 
-def _bordered(text: str) -> str:
-    """Return a text without the sign of the separator, in characters of the same number."""
+def _without_null(text: str) -> str:
+    """Replace each U+0000 by another control character, so that offsets stay."""
     return text.replace("\0", "\x01")
 
 
@@ -81,9 +81,9 @@ class EventText:
         self._parts = [*self._texts, *self._names, *members]
         self.text = SEPARATOR.join(self._parts)
         if self.text.count("\0") >= len(self._parts):
-            # One in a text is no border between two: it hides as other control characters do, and is read as one.
-            self._texts = [_bordered(text) for text in self._texts]
-            self._parts = [_bordered(part) for part in self._parts]
+            # U+0000 inside a text would end it here. The rules for hidden characters find what replaces it.
+            self._texts = [_without_null(text) for text in self._texts]
+            self._parts = [_without_null(part) for part in self._parts]
             self.text = SEPARATOR.join(self._parts)
         self._steps: list[Step] = []
         self._parents: list[Step] = []

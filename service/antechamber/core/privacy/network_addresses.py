@@ -17,10 +17,12 @@ _VERSION: Final = re.compile(
 )
 """The end of a text before four numbers that are a version or a section, also of a product such as OpenSSL."""
 _LOGIN: Final = re.compile(
-    r"(?i)(?:\b(?:ssh|scp|sftp|rsync|mosh|ftp)\b[^\n@]{1,19}|://[^\s/@]{1,20}"
+    r"(?i)(?:\b(?:ssh|scp|sftp|rsync|mosh|ftp)\b[^\n@]{1,59}|://[^\s/@]{1,60}"
     r"|\b(?:root|admin|administrator|ubuntu|debian|centos|ec2-user|vagrant|deploy|backup|git|pi|user))@\Z"
 )
-"""The end of a text before the machine of a login; after another name and `@` are the numbers of a version."""
+"""The end of a text before the address of a login; after any other name and `@`, four numbers are a version."""
+_LOGIN_REACH: Final = 64
+"""Characters before a number that are searched for a login."""
 _REACH: Final = 24
 """Characters before a number that are searched for such a word."""
 _V6: Final = re.compile(r":[0-9A-Fa-f]{0,4}:")
@@ -75,8 +77,10 @@ def find_ip_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
 
 def _is_version(text: str, start: int) -> bool:
     """Return whether what is before four numbers says that they are a version."""
-    near = max(0, start - _REACH)
-    return bool(_VERSION.search(text, near, start) and not _LOGIN.search(text, near, start))
+    return bool(
+        _VERSION.search(text, max(0, start - _REACH), start)
+        and not _LOGIN.search(text, max(0, start - _LOGIN_REACH), start)
+    )
 
 
 def _is_long(address: str) -> bool:

@@ -45,14 +45,18 @@ _REFERENCE: Final = re.compile(
 )
 """References to a value that is elsewhere (variables, templates, secret stores, addresses), and public keys."""
 _STORE: Final = re.compile(
-    "(?:1password|keepassxc|keepassx?[0-9]?|vault[0-9]?|bitwarden|lastpass|dashlane|passbolt|nordpass)(?:[^0-9a-z]|$)",
+    r"(?:1password|keepassxc|keepassx?[0-9]?|vault[0-9]?|bitwarden|lastpass|dashlane|passbolt|nordpass)[.,;:!?)\"']*$",
     re.IGNORECASE,
 )
 """The program in which a password is kept."""
-_BUILD_SECRET: Final = re.compile("(?:id=)?[^,=]*,(?:id|src|source|env|type|target)=")
-"""The secret of a build by its name and place, as `docker build --secret` takes it."""
-_DECODER: Final = re.compile("(?:base64|binascii|codecs|hashlib|crypto)[.][a-z_][a-z0-9_]*$", re.IGNORECASE)
-"""The function that gives a value; what it is called with is beyond the match."""
+_BUILD_SECRET: Final = re.compile("(?:id=)?[A-Za-z][A-Za-z_.-]{0,40}[0-9]?,(?:src|source|env|type|target)=")
+"""The secret of a build by its name and place, as `docker build --secret` takes it; a password has more digits."""
+_DECODER: Final = re.compile(
+    "(?:base64|binascii|codecs)[.](?:(?:urlsafe|standard|strict|url)_?)?"
+    "(?:[ab](?:16|32|64|85)|decode|encode|a2b|b2a|hexlify|unhexlify)[a-z0-9_]*$",
+    re.IGNORECASE,
+)
+"""A call of a decoder that gives the secret; its arguments are not part of the value."""
 _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
