@@ -146,9 +146,9 @@ def read_keys(text: str, algorithm: int = 1) -> list[Key]:
     for word in text.split():
         match = KEY.fullmatch(word)
         if match is None:
-            # The word is not repeated: it may be of a file with secrets.
+            # The error does not repeat the word, which may come from a file with secrets.
             message = (
-                "what is given is the private key that signs, not a verifier key; antechamber log key prints that"
+                "this is the private key that signs the log; give its verifier key, which antechamber log key prints"
                 if word.startswith("PRIVATE+KEY+")
                 else f"a word of {len(word)} characters is no verifier key, name+hex+base64; one in a file is given as "
                 "--key-file FILE"

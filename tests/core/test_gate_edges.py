@@ -139,10 +139,9 @@ def test_a_context_word_is_whole_at_the_end_of_its_distance_too() -> None:
     ],
 )
 def test_a_null_character_hides_nothing(text: str, rule: str) -> None:
-    """U+0000 separates the strings of an event inside the gate, and is a hidden character within one."""
+    """U+0000 separates the strings of an event inside the gate; within a string it is a hidden character."""
     values = {"/payload": {"content": text, "tags": ["x"]}, "/source_span": {"uri": "repo://a/b"}}
-    found = [one for one in GATE.scan(values) if one.rule_id == rule]
-    assert [one.pointer for one in found] == ["/payload/content"] * max(1, len(found))
+    assert {one.pointer for one in GATE.scan(values) if one.rule_id == rule} == {"/payload/content"}
     name = {"/payload": {"content": "x", "attributes": {text: "y"}}}
     assert rule in {one.rule_id for one in GATE.scan(name)}
 

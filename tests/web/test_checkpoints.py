@@ -617,6 +617,13 @@ def test_a_keeper_that_refuses_is_named() -> None:
             build_publisher(nowhere)("note")
 
 
+def test_certificates_that_cannot_be_read_keep_a_checkpoint_from_its_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of certificates that is not there is an error that names the keeper, as a refused connection is."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/no such file")
+    with pytest.raises(PinError, match=r"https://127\.0\.0\.1:1/ cannot be reached: .*No such file"):
+        build_publisher("https://127.0.0.1:1/")("note")
+
+
 @pytest.mark.parametrize(
     "secret", ["//me:s3cr3t@127.0.0.1:{port}/pins", "//127.0.0.1:{port}/pins?key=s3cr3t", "//me:1/s3cr3t@127.0.0.1"]
 )

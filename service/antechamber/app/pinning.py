@@ -26,7 +26,7 @@ def build_publisher(url: str) -> Callable[[str], None]:
     def post(note: str) -> None:
         try:
             response = _post_note(url, note)
-        except (httpx.HTTPError, OSError, ImportError) as error:  # also of certificates and proxies that cannot be read
+        except (httpx.HTTPError, OSError, ImportError) as error:  # the last two: certificates and proxies are unusable
             message = f"{where} cannot be reached: {error}"
             raise PinError(message) from None
         except (httpx.InvalidURL, ValueError):

@@ -160,7 +160,7 @@ def preparing() -> Iterator[None]:
         yield
     except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
         given = ", ".join(name for name in _ENVIRONMENT if os.environ.get(name)) or "the address"
-        message = f"no connection can be prepared: {str(error) or type(error).__name__}. Check {given}"
+        message = f"no connection can be prepared: {str(error).rstrip('.') or type(error).__name__}. Check {given}"
         raise AddressError(message) from error
 
 

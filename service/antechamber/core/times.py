@@ -15,7 +15,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _FIRST: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-"""The first and the last time that has a text in UTC: RFC 3339 has years of four digits, and an offset exceeds them."""
+"""The first and the last time that RFC 3339, whose years have four digits, can name in UTC."""
 
 
 _SLACK_SECONDS: Final = 60

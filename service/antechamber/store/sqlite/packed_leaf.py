@@ -20,12 +20,12 @@ _ACCEPTED: Final = re.compile(
     rf'"subject":\{{"proposal_id":"{_ID}","submission_id":"{_ID}"\}},'
     r'"time":"(.{4})-(..)-(..)T(..):(..):(..)\.(.{6})Z","to":"accepted-for-review","version":1\}'
 )
-"""The values are checked afterwards, which takes less time than classes of characters would."""
+"""`pack` checks the values afterwards, which takes less time than classes of characters here."""
 _SIZE: Final = 96
 """Bytes of two digests and two ids."""
 _TIME: Final = 129
 _ACTOR: Final = 149
-"""Places in a packed leaf."""
+"""Offsets in a packed leaf."""
 
 
 def pack(leaf: str) -> str:
@@ -46,7 +46,7 @@ def pack(leaf: str) -> str:
 
 
 def unpack(stored: str) -> str:
-    """Return the leaf that is stored in this form; a text in no known form, which was altered, is returned as it is."""
+    """Return the leaf that a stored text holds; any other text, such as an altered one, is returned as it is."""
     if stored[:1] != "1" or len(stored) <= _ACTOR:
         return stored
     try:
