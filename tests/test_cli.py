@@ -161,6 +161,38 @@ def test_options_that_do_not_fit_together_are_a_wrong_call(call: tuple[str, ...]
     assert text in result.stderr
 
 
+@pytest.mark.parametrize(
+    "call", ["--help", "--version", "token issue worker:a", "token list", "doctor", "scan - --json"]
+)
+def test_an_output_that_takes_no_more_is_explained(data: Path, call: str) -> None:
+    """A full device at standard output is one error of one line, which says what became of the command."""
+    _run("token", "issue", "worker:a", "--data", data)
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = _raw(
+            *call.split(), stdout=full, stderr=subprocess.PIPE, input=b"the password is Ym9va3NoZWxm7", data=data
+        )
+    lines = [line for line in done.stderr.decode().splitlines() if not line.startswith("Warning: ")]
+    said = "the output cannot be written: No space left on device. Anything that the command changed stays changed"
+    assert (done.returncode, lines) == (1, [f"Error: {said}"])
+
+
+def test_closed_standard_streams_end_no_command(data: Path) -> None:
+    """A command without standard input, output and error does its work, and opens no file in their place."""
+    done = _raw("token", "issue", "worker:a", data=data, closed="<&- >&- 2>&-")
+    assert done.returncode == 0
+    issued = _raw("token", "list", data=data, closed="<&- 2>&-", stdout=subprocess.PIPE)
+    assert issued.returncode == 0
+    assert b" worker:a " in issued.stdout
+
+
+def _raw(*call: str, data: Path, closed: str = "", **streams: Any) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command with standard streams of its own."""
+    shell = f'exec "$0" -m antechamber.cli "$@" {closed}'
+    return subprocess.run(  # noqa: S603, PLW1510
+        ["/bin/sh", "-c", shell, sys.executable, *call], env=os.environ | {"ANTECHAMBER_DATA": str(data)}, **streams
+    )
+
+
 def test_the_data_folder_comes_from_the_environment(data: Path) -> None:
     """ANTECHAMBER_DATA replaces --data; without either the error names the option."""
     assert _run("token", "issue", "worker:a", ANTECHAMBER_DATA=str(data)).exit_code == 0
@@ -286,6 +318,18 @@ def test_a_link_of_the_command_line_opens_the_desk(data: Path, policies: Path) -
         secret = link.partition("link=")[2]
         signed_in = service.client.post("/login", data={"link": secret}, follow_redirects=False)
         assert signed_in.headers["location"] == "/review"
+
+
+@pytest.mark.parametrize(
+    "url", ["foo", "javascript:alert(1)", "https://", "https://a.example/?next=1", "https://u:p@a.example"]
+)
+@pytest.mark.parametrize("command", [("add", "ada", "--role", "curator"), ("link", "ada")])
+def test_a_link_to_no_desk_is_not_made(data: Path, command: tuple[str, ...], url: str) -> None:
+    """A link that no browser can open is a wrong call, which adds no account."""
+    wrong = _run("user", *command, "--data", data, "--url", url)
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "write the address of the desk" in wrong.stderr
+    assert json.loads(_run("user", "list", "--data", data, "--json").stdout) == []
 
 
 def test_people_are_added_with_a_password(data: Path, policies: Path) -> None:

@@ -601,6 +601,10 @@ def test_a_refused_token_is_for_the_operator_to_fix(service: Service, network: N
         (b'{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}', -32700),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "sk_live_secret": [}', -32700),
         (b'{"jsonrpc": "2.0", "method": {"sk_live_secret": 1}, "id": 1}', -32600),
+        (b'{"jsonrpc": "2.0", "method": "ping", "id": {"sk_live_secret": 1}}', -32600),
+        (b'{"jsonrpc": "2.0", "method": "ping", "id": null}', -32600),
+        (b'{"jsonrpc": "2.0", "method": "ping", "id": true}', -32600),
+        (b'{"jsonrpc": "2.0", "method": "ping", "id": 1.5}', -32600),
         (b'\xff{"sk_live_secret"', -32700),
     ],
 )

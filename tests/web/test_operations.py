@@ -232,6 +232,18 @@ def test_an_operator_issues_and_revokes_tokens(service: Service) -> None:
     until(lambda: service.client.get("/v1/token", headers=headers).status_code == 401, "the token is refused")
 
 
+def test_a_token_that_promises_too_much_comes_with_a_warning(service: Service) -> None:
+    """What the policy refuses to a producer is said where its token is shown, and of no other token."""
+    desk = service.sign_in("olga", "operator")
+    unlisted = change(desk, "issue-token", name="worker:stranger", role="producer")
+    assert unlisted.status_code == 200
+    assert "The policy does not list worker:stranger, so the service refuses" in unlisted.text
+    wide = change(desk, "issue-token", name="worker:release-bot", role="producer", read="project:secret-plans").text
+    assert "does not let worker:release-bot read project:secret-plans" in wide
+    for fields in ({"name": "worker:release-bot", "role": "producer"}, {"name": "worker:stranger", "role": "auditor"}):
+        assert "he policy does not" not in change(desk, "issue-token", **fields).text
+
+
 def test_an_operator_adds_people_and_disables_them(service: Service) -> None:
     """A link signs the person in once; after the account is disabled, its session has ended."""
     desk = service.sign_in("olga", "operator")

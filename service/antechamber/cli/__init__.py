@@ -9,6 +9,7 @@ from typing import Final, cast
 import click
 
 from antechamber import __version__
+from antechamber.cli.terminal import Program
 from antechamber.logs import configure
 from antechamber.permanence import permanent
 
@@ -67,6 +68,7 @@ class Verbs(Mapping[str, click.Command]):
 
 
 @click.group(
+    cls=Program,
     epilog="Exit status: 0 if it is done; 1 if something was refused, failed or found, which the text explains; 2 if "
     "the call is wrong. A command with further statuses lists them.",
     # click never adds a command to it.

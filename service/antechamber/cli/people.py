@@ -17,6 +17,7 @@ from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
 from antechamber.core.access.lifetimes import parse_lifetime
 from antechamber.core.access.sessions import AccessError
 from antechamber.core.access.token_warnings import warnings_of_token
+from antechamber.core.addresses import has_secrets, is_address
 from antechamber.core.counted import counted
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.times import format_time
@@ -119,8 +120,17 @@ def revoke(name: str, location: Location, *, as_json: bool) -> None:
         fail(AntechamberError(f"no token in use is called {name}; see: antechamber token list"))
 
 
+def _check_url(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+    if url is not None and (not is_address(url) or has_secrets(url)):
+        message = "write the address of the desk, http:// or https:// and its host, e.g. https://memory.example.org"
+        raise click.BadParameter(message)
+    return url
+
+
 _url_option: Final = click.option(
     "--url",
+    callback=_check_url,
+    metavar="URL",
     help=f"Address of the desk, for the link. Default: where the service was served last, else {_DEFAULT_URL}.",
 )
 

@@ -254,8 +254,20 @@ def _wrapped(answer: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitab
 
 
 def check_message(message: Any) -> None:
-    """Raise ValueError if a decoded text is no message of JSON-RPC 2.0."""
+    """Raise ValueError if a decoded text is no message of JSON-RPC 2.0.
+
+    The models of the SDK take a request with an invalid id for a notification, which is never answered.
+    """
+    if isinstance(message, dict) and "method" in message and not _is_id(message.get("id", 0)):
+        raise ValueError
     if IS_FIRST:
         types.JSONRPCMessage.model_validate(message)
     else:
         types.jsonrpc_message_adapter.validate_python(message, by_name=False)
+
+
+def _is_id(value: Any) -> bool:
+    """Return whether a value is an id of a request: a text or a whole number (MCP, Basic Protocol, Requests)."""
+    return isinstance(value, str) or (
+        isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    )

@@ -10,11 +10,14 @@ from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import FromPath
 from litestar.response import Template
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES, Account, AccountRole, TokenRole
 from antechamber.core.access.lifetimes import parse_lifetime
 from antechamber.core.access.sessions import AccessError, SignedOutError
+from antechamber.core.access.token_warnings import warnings_of_token
 from antechamber.core.errors import AntechamberError
+from antechamber.core.policy import Policy
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.operations import Operations
@@ -29,10 +32,11 @@ Form = dict[str, str]
 
 
 class Made(Struct, frozen=True):
-    """What a form did; `secret` is a token or a link, which is shown once."""
+    """What a form did; `secret` is a token or a link, which is shown once, and `warnings` what a token cannot do."""
 
     text: str
     secret: str = ""
+    warnings: list[str] = []
 
 
 @post("/operations/{change:str}", status_code=200, request_max_body_size=MAX_FORM)
@@ -55,13 +59,26 @@ async def change_access(
         return asking
     shown: dict[str, Any] = {}
     try:
-        shown["made"] = await act(form, work, access, form, account)
+        made = await act(form, work, access, form, account)
+        shown["made"] = replace(made, warnings=_warnings(change, form, dashboard.policy()[0]))
     except SignedOutError:
         raise
     except AntechamberError as error:
-        shown |= {"error": f"{str(error)[:1].upper()}{str(error)[1:]}", "status": status_of(error), "typed": form}
+        shown |= {"error": _sentence(str(error)), "status": status_of(error), "typed": form}
     render = partial(render_operations, request, dashboard, operations)
     return await thread_pools.run(thread_pools.PAGES, partial(render, **shown))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _warnings(change: str, form: Form, policy: Policy) -> list[str]:
+    """Return what a token that was issued cannot do under the policy."""
+    if change != "issue-token" or form.get("role") != "producer":
+        return []
+    found = warnings_of_token(form.get("name", ""), form.get("read", "").split(), policy.producers)
+    return [f"{_sentence(warning)}." for warning in found]
 
 
 def _issue_token(access: AccessFlows, form: Form, account: Account) -> Made:

@@ -16,6 +16,6 @@ def parse_lifetime(text: str) -> int:
     """
     match = _LIFETIME.fullmatch(text)
     if match is None or not int(match[1]):
-        message = f"{text} is no lifetime: write a number from 1 and d, h or m, e.g. 90d"
+        message = f"{text} is no lifetime: write a number from 1 to 99999 and d, h or m, e.g. 90d"
         raise AccessError(message)
     return int(match[1]) * _UNITS[match[2]]
