@@ -268,6 +268,5 @@ def check_message(message: Any) -> None:
 
 def _is_id(value: Any) -> bool:
     """Return whether a value is an id of a request: a text or a whole number (MCP, Basic Protocol, Requests)."""
-    return isinstance(value, str) or (
-        isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
-    )
+    whole = value.is_integer() if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, str) or whole
