@@ -8,10 +8,11 @@ import pytest
 from antechamber.core.policy import Policy, Privacy
 from antechamber.core.privacy import Gate, folding
 from antechamber.core.privacy.automata import Offsets
+from antechamber.core.privacy.context_words import context_pattern
 from antechamber.core.privacy.decoders import Edit, find_joints, find_runs, without_overlaps
 from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.matcher import Matcher, context_pattern, trigger_pattern
+from antechamber.core.privacy.matcher import Matcher, trigger_pattern
 from antechamber.core.privacy.registry import SEARCHES
 from antechamber.core.privacy.rule import Finding, Rule
 from antechamber.core.privacy.texts import Text

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
-import re2
-
 from antechamber.core.privacy.automata import ANCHORED, Offsets, Spans, compile_pattern, compile_set, search
+from antechamber.core.privacy.context_words import context_pattern, has_word
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.prefilter import Areas
@@ -224,7 +223,7 @@ class Matcher:
         last = border if border >= 0 else end + distance
         # A word that is cut at an end of this part is none.
         around = f"{_edge(whole[max(first - 1, 0) : first])}{whole[first:last]}{_edge(whole[last : last + 1])}"
-        return self._context.search(around.encode(errors="replace")) is not None
+        return has_word(self._context, around)
 
 
 def _edge(sign: str) -> str:
@@ -284,12 +283,3 @@ def trigger_pattern(rule: Rule) -> str:
     if rule.trigger is None:
         return bounded_pattern(rule)
     return f"({rule.trigger})" if rule.bounds == "none" else rf"(?:\A|[^0-9A-Za-z])({rule.trigger})"
-
-
-def context_pattern(words: tuple[str, ...]) -> Any:
-    """Compile a pattern that matches one of the words: an ASCII word as a whole word, another as a substring."""
-    whole = [re2.escape(word) for word in words if word.isascii()]
-    parts = [re2.escape(word) for word in words if not word.isascii()]
-    if whole:
-        parts.append(rf"(?:\A|[^0-9A-Za-z])(?:{'|'.join(whole)})(?:\z|[^0-9A-Za-z])")
-    return compile_pattern(f"(?i:{'|'.join(parts)})")

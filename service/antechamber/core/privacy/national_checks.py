@@ -43,7 +43,11 @@ def _is_valid(module: str, number: str) -> bool:
 
 
 def _passes(check: Callable[[str], bool], number: str) -> bool:
-    """Return whether a number passes a check; one of another form does not."""
+    """Return whether a number passes a check as it is written, or without its signs; one of another form does not."""
+    return any(_passes_so(check, form) for form in dict.fromkeys((number, _SIGNS.sub("", number))))
+
+
+def _passes_so(check: Callable[[str], bool], number: str) -> bool:
     try:
         return check(number)
     except _FAILURES:

@@ -9,10 +9,12 @@ class of characters. All are linear in the text, whatever it says.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import or_
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Final, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
+from antechamber.core.privacy.context_words import forms_of
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.literals import fold_text
@@ -43,8 +45,12 @@ _IS_TOKEN: Final = bytes(97 if chr(code).isalnum() or code in _TOKEN_SIGNS else 
 """Maps token characters to `a` and others to a blank."""
 _IS_NAME: Final = bytes(97 if chr(code).isalnum() or code in b"+_-" else 32 for code in range(128)) + b" " * 128
 """Maps letters, digits and the signs of names to `a` and others to a blank."""
-_IS_ALNUM: Final = bytes(chr(code).isascii() and chr(code).isalnum() for code in range(256))
-"""Maps letters and digits in ASCII to 1 and others to 0: `matcher.context_pattern` finds such words as a whole only."""
+_CASES: Final = ("", digits, ascii_lowercase, ascii_uppercase)
+_CASE: Final = bytes(sum(case * (chr(code) in signs) for case, signs in enumerate(_CASES)) for code in range(256))
+"""Maps digits to 1, small letters in ASCII to 2, capital ones to 3 and all else to 0.
+
+A context word in ASCII is a whole word, or a part of a name such as `employeeTfn`, where another case begins.
+"""
 _IS_DIGIT: Final = bytes(48 if chr(code).isdigit() else 97 for code in range(256))
 """Maps digits to `0` and letters to `a`, after everything else was removed."""
 _BETWEEN: Final = b"\xff"
@@ -174,7 +180,8 @@ class Prefilter:
         needs = needs_of_rule(rule)
         needed = context_of(rule)
         # Beyond ASCII, the automaton knows only the forms that it is given.
-        forms = {form for word in needed for form in (word, word.upper(), word.title())}
+        written = {form for word in needed for form in forms_of(word)}
+        forms = {form for word in written for form in (word, word.upper(), word.title())}
         words = frozenset(self._place(fold_text(form)) for form in sorted(forms))
         self._loose.update(self._place(fold_text(form)) for form in forms if not form.isascii())
         literals = needs.literals
@@ -242,12 +249,13 @@ class Prefilter:
         effort.spend(len(matches) >> _WORDS)
         words: set[int] = set()
         if matches:
-            indexes, whole_words, inside = self._indexes, self._whole_words, b"\0%b\0" % data.translate(_IS_ALNUM)
+            indexes, whole_words, case = self._indexes, self._whole_words, b"\0%b\0" % data.translate(_CASE)
             # Most context words are short, and the words around them have their letters too.
             matches = [
                 (index, start, end)
                 for index, start, end in matches
-                if index not in whole_words or not (inside[start] or inside[end + 1])
+                if index not in whole_words
+                or (case[start] in (0, 5 - case[start + 1]) and case[end + 1] in (0, 5 - case[end]))
             ]
             words = {indexes[index] for index, _, _ in matches}
         for sign, place in self._signs if len(data) > text.length else self._plain_signs:
