@@ -53,6 +53,10 @@ FORMS = {
     "sg-nric": "S9999999A", "th-pin": "9-9999-99999-99-9", "za-idnr": "Y9999089", "au-tfn": "999 999 999",
     "nz-ird": "99-999-999", "it-codicefiscale": "AAAAAA85T10A562A", "ec-ci": "0999999999",
     "au-medicare": "2999 99999 1", "de-vsnr": "99 D A 999", "us-ssn-digits": "999 99 9999",
+    "de-kvnr": "A999999999", "es-nuss": "28/99999999/99", "br-pis": "999.99999.99-9", "pt-niss": "1999 999 9999",
+    "hu-taj": "999-999-999", "nz-nhi": "AAA9999", "kz-iin": "Y999999", "ir-code": "999-999999-9",
+    "sa-id": "1999999999", "ae-id": "784-1999-9999999-9", "sv-dui": "99999999-9", "uy-ci": "9.999.999-9",
+    "lu-matricule": "20Y99999", "pl-card": "AAA 999999", "br-cnh": "99999999999", "mx-nss": "99-99-99-9999-9",
 }  # fmt: skip
 
 
@@ -105,13 +109,57 @@ def test_checks_of_other_countries_follow_their_issuers() -> None:
         "hu-tax-id": "807159215" + "3",
         "au-medicare": "2123 4567" + "0",
         "de-vsnr": "65 170839 J " + "003",
+        "de-kvnr": "A12345678" + "0",
+        "nz-nhi": "ZZZ001" + "6",
+        "pl-card": "ABA30000" + "0",
+        "sv-dui": "00016297-" + "5",
+        "uy-ci": "1.234.567-" + "2",
+        "hu-taj": "12345678" + "8",
     }.items():
         assert CHECKS[name](number), name
         wrong = number[:-1] + ("1" if number[-1] != "1" else "2") if number[-1] != ")" else number[:-2] + "5)"
         assert not CHECKS[name](wrong), name
     assert not CHECKS["cn-ric"]("110105194913310021")
+    assert CHECKS["nz-nhi"]("ZBN77VL")
+    assert not CHECKS["nz-nhi"]("ZBN77VK")
+
+
+def test_numbers_are_checked_as_written_and_without_signs() -> None:
+    """A pattern that accepts other separators finds numbers that an issuer writes without them."""
+    for number in ("536-22-1234", "536 22 1234", "536.22.1234", "536221234"):
+        assert CHECKS["us-ssn"](number), number
+
+
+def test_numbers_whose_check_digits_have_two_rules_follow_both() -> None:
+    """A remainder that no digit shows leads to the second rule of the issuer."""
+    source = random.Random(7)  # noqa: S311
+    for name, form in {
+        "br-cnh": "99999999999",
+        "kz-iin": "Y999999",
+        "ir-code": "9999999999",
+        "br-pis": "99999999999",
+    }.items():
+        bodies = [guess(form, source)[:-1] for _ in range(600)]
+        ends = {body: [digit for digit in "0123456789" if CHECKS[name](body + digit)] for body in bodies}
+        assert all(len(digits) <= 1 for digits in ends.values()), name
+        assert any(digits == ["0"] for digits in ends.values()), name
+
+
+def test_dates_limits_and_masks_are_no_plain_ids() -> None:
+    """A number without known check digits is an id only if it is nothing else that texts have."""
+    assert all(map(CHECKS["plain-id"], ("15160411", "1634-072555")))
+    others = ("20261127", "1764259200", "12340000", "11111212", "12345678", "1234")
+    assert not any(map(CHECKS["plain-id"], others))
+
+
+def test_words_and_dates_are_no_numbers_of_documents() -> None:
+    """A number of letters and digits has two digits that differ."""
+    assert all(map(CHECKS["document-id"], ("LWWFF1VR0", "L01X00T47")))
+    assert not any(map(CHECKS["document-id"], ("FASTFORWARD", "REVISION1", "A20261127")))
 
 
 def test_each_rule_is_data_with_a_source_of_check_digits() -> None:
-    """Each rule of a country has context words or warns only."""
-    assert all(isinstance(rule, Rule) and (rule.context or rule.action == "warn") for rule in RULES)
+    """Each rule of a country has context words, apart or in its pattern, or warns only."""
+    for rule in RULES:
+        assert isinstance(rule, Rule)
+        assert rule.context or rule.action == "warn" or rule.rule_id.endswith("-named"), rule.rule_id

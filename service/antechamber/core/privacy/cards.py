@@ -40,7 +40,13 @@ _ISSUERS: Final[tuple[tuple[range, int, frozenset[int]], ...]] = (
     (range(6759, 6764), 4, frozenset(range(12, 20))),  # Maestro, Switch, Solo
     (range(6771, 6772), 4, frozenset({16, 18, 19})),  # Laser
     (range(2200, 2206), 4, frozenset({16, 17, 18, 19})),  # Mir, Borica
-    (range(5061, 5062), 4, frozenset({16, 18, 19})),  # Verve
+    (range(5060, 5062), 4, frozenset({16, 18, 19})),  # Verve
+    (range(5041, 5042), 4, frozenset({16})),  # Elo
+    (range(5066, 5068), 4, frozenset({16})),  # Elo
+    (range(509, 510), 3, frozenset({16})),  # Elo
+    (range(6277, 6278), 4, frozenset({16})),  # Elo
+    (range(6362, 6364), 4, frozenset({16})),  # Elo
+    (range(6062, 6063), 4, frozenset({16})),  # Hipercard
     (range(508, 509), 3, frozenset({16})),  # RuPay
     (range(9792, 9793), 4, frozenset({16})),  # Troy
     (range(637, 640), 3, frozenset({16})),  # InstaPayment
@@ -105,6 +111,9 @@ _ORDER: Final = re.compile(
     r"(?:[ _-]?(?:id|no|nr|num|number|code))?\.?[\"']?[ :#=]{0,3}[\"']?\Z"
 )
 """The end of a text before digits that number an order or another thing."""
+_PARTITION: Final = 1 << 51
+_KEYS: Final = 1 << 32
+"""Zeebe numbers the keys of its partition P from P * 2**51 on; the first of them look like cards of three issuers."""
 _ORDER_REACH: Final = 32
 """Characters before bare digits that are searched for such a word."""
 
@@ -185,8 +194,13 @@ def _counts_of(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _is_card(digits: str) -> bool:
-    """Return whether digits have an issuer's prefix and length and a correct Luhn digit, and are not one digit."""
-    return len(digits) in _lengths_of().get(digits[:_PREFIX], ()) and len(set(digits)) > 1 and _has_luhn_digit(digits)
+    """Return whether digits have an issuer's prefix and length and a correct Luhn digit, and are no counter."""
+    return (
+        len(digits) in _lengths_of().get(digits[:_PREFIX], ())
+        and len(set(digits)) > 1
+        and _has_luhn_digit(digits)
+        and (int(digits) < _PARTITION or int(digits) % _PARTITION >= _KEYS)
+    )
 
 
 def _has_luhn_digit(digits: str) -> bool:

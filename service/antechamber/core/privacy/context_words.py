@@ -9,6 +9,8 @@ import re2
 from antechamber.core.privacy.automata import compile_pattern
 
 _PARTS: Final = re.compile("[ _-]")
+_LINKS: Final = re.compile("(?<=[ _-])(?:(?:d|l)['\u2019]|(?:de|di|do|da|del|du|of|the) )")
+"""Small words that names of code leave out, as in `patente_guida`."""
 _JOINTS: Final = (" ", "", "_", "-")
 """Signs between the parts of a word: `tax id`, `taxid` (which `taxId` is, without case), `tax_id` and `tax-id`."""
 _LETTERS: Final = str.maketrans(
@@ -26,7 +28,8 @@ def forms_of(word: str) -> frozenset[str]:
     """Return the forms of a context word in lower case, itself among them."""
     word = word.lower()
     plain = {form for form in (_ascii_of(word), _ascii_of(word.translate(_UMLAUTS))) if form.isascii()}
-    joined = {joint.join(_PARTS.split(form)) for form in plain for joint in _JOINTS}
+    short = {*plain, *(_LINKS.sub("", form) for form in plain)}
+    joined = {joint.join(_PARTS.split(form)) for form in short for joint in _JOINTS}
     dotted = {".".join(form) for form in plain if form.isalpha() and len(form) in _ABBREVIATED}
     return frozenset({word, *plain, *joined, *dotted})
 
