@@ -124,6 +124,19 @@ def test_checks_of_other_countries_follow_their_issuers() -> None:
     assert not CHECKS["nz-nhi"]("ZBN77VK")
 
 
+def test_a_number_of_one_digit_is_no_id() -> None:
+    """Tests and documents write one digit again and again in the place of an id, which some checks accept."""
+    for name, number in {"br-cpf": "111.111.111-11", "co-nit": "000000000", "es-dni": "00000000T"}.items():
+        assert not CHECKS[name](number), name
+
+
+@pytest.mark.parametrize("unit", ["bytes", "packets", "ms", "rows"])
+def test_a_number_that_counts_something_is_no_id(unit: str) -> None:
+    """A unit directly after a number says what it counts."""
+    assert GATE.scan({"": "We wrote 111222" + "333 there."})
+    assert not GATE.scan({"": "We wrote 111222" + f"333 {unit} there."})
+
+
 def test_numbers_are_checked_as_written_and_without_signs() -> None:
     """A pattern that accepts other separators finds numbers that an issuer writes without them."""
     for number in ("536-22-1234", "536 22 1234", "536.22.1234", "536221234"):

@@ -13,6 +13,7 @@ from stdnum import luhn, verhoeff
 from stdnum.iso7064 import mod_11_2
 
 _SIGNS: Final = re.compile(r"[^0-9A-Za-z]")
+_DIGIT: Final = re.compile("[0-9]")
 
 
 def _digits_of(number: str) -> list[int]:
@@ -111,9 +112,10 @@ def is_german_health_id(number: str) -> bool:
 def is_luhn(number: str) -> bool:
     """Return whether the last digit is that of Luhn (ISO/IEC 7812-1, annex B).
 
-    It is that of the health card of Ontario, the NSS of Mexico, the ids of Saudi Arabia and the Emirates ID.
+    It is that of the NSS of Mexico, the ids of Saudi Arabia, the Emirates ID, and the health card of Ontario, whose
+    version code of letters does not count.
     """
-    return bool(luhn.is_valid(_SIGNS.sub("", number)))
+    return bool(luhn.is_valid("".join(_DIGIT.findall(number))))
 
 
 def is_spanish_nuss(number: str) -> bool:
@@ -209,7 +211,6 @@ def is_new_zealand_nhi(number: str) -> bool:
     return 23 - total % 23 == values[6]
 
 
-_DIGIT: Final = re.compile("[0-9]")
 _FEWEST: Final = 5
 _DATE: Final = re.compile("(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]*|1[5-9][0-9]{8}")
 """A date without signs, with a time or not, and seconds since 1970."""

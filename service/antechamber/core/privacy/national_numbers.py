@@ -25,6 +25,11 @@ _TIME: Final = re.compile(
     "1[0-9]{9}|20[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9][0-9]{0,4}|1[5-9][0-9]{11}|[0-9]0{5,}|[0-9]+000"
 )
 """Seconds and milliseconds since 1970, dates, and rounded amounts, which are rarely an id."""
+_COUNTED: Final = re.compile(
+    r" ?(?i:bytes|[kmg]i?b|bits|packets|nodes|edges|rows|records|events|requests|messages|items|lines|samples|tokens"
+    r"|users|points|objects|files|[mnu\u00b5]s|seconds|iterations|steps|cycles|ticks|px|tris|urls|hits|times)\b"
+)
+"""What a number counts, directly after it."""
 _COUNTRIES: Final = {
     9: ("nl-bsn", "ca-sin", "au-tfn", "pt-nif", "gr-vat", "il-idnr", "nz-ird", "by-unp", "at-tin"),
     10: ("bg-egn", "cz-rc", "se-personnummer", "is-kennitala", "pl-nip", "ua-rntrc", "ru-inn", "ec-ci", "hu-tax-id"),
@@ -60,7 +65,12 @@ def find_national_numbers(text: str, effort: Effort) -> Iterator[tuple[int, int]
         countries = list(_COUNTRIES.get(len(digits), ()))
         countries += [country for form, country in _GROUPED.items() if re.fullmatch(form, match[0])]
         # Times are written without separators; powers of two are limits and sizes.
-        if countries and _TIME.fullmatch(match[0]) is None and int(digits).bit_count() > 1:
+        if (
+            countries
+            and _TIME.fullmatch(match[0]) is None
+            and int(digits).bit_count() > 1
+            and _COUNTED.match(text, match.end()) is None
+        ):
             effort.spend(_UNITS)
             if any(CHECKS[country](digits) or CHECKS[country](match[0]) for country in countries):
                 yield match.span()
