@@ -81,6 +81,16 @@ def test_other_texts_of_an_event_hide_no_request() -> None:
         assert joined[start:end] == text
 
 
+@pytest.mark.parametrize("mark", ["- ", "1. ", "# ", "// ", "| ", "> ", ""])
+def test_a_line_of_its_own_is_judged_without_its_neighbors(mark: str) -> None:
+    """Items, comments, rows, quotes and paragraphs often end without a sign; the request between them is marked."""
+    request = REQUEST.removesuffix(".")
+    lines = ["The nightly job rebuilds the search index", request, "The runbook says who is on call this week"]
+    text = ("\n" if mark else "\n\n").join(f"{mark}{line}" for line in lines)
+    ((start, end),) = find_hostile_prose(text, Effort())
+    assert text[start:end] == request
+
+
 def test_a_period_in_a_file_name_ends_no_sentence() -> None:
     """The request is marked behind the name of a file as well."""
     request = (

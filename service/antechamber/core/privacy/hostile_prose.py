@@ -41,11 +41,15 @@ _ALIKE: Final = str.maketrans("123456789\u2019", "000000000'")
 """Characters that are the same to the model."""
 _STOPS: Final = frozenset(".;:!?\u061f\u3002\uff01\uff1a\uff1b\uff1f")
 """Signs at the end of a sentence, or of a large part of one."""
+_LINE: Final = re.compile(r"^[ \t]*(?:(?:[-*+\u2022\u00b7][ \t]|[0-9]{1,3}[.)][ \t]|#|//|[|>]).*)?$", re.MULTILINE)
+"""A blank line, an item of a list, a heading, a comment, a row of a table, or a quoted line; its ends divide a text."""
 _PASSAGE: Final = 40
 _STEP: Final = _PASSAGE // 2
 """Tokens of a passage, and between the beginnings of two."""
 _SHORTEST: Final = 24
 """Tokens that a shorter passage counts as, so that two words decide nothing."""
+_SHORTEST_PART: Final = 35
+"""The same for sentences of a passage that are judged again: as the ones that weigh most, they seem worse."""
 _DOUBT: Final = 1.0
 """How far below 0 the score of a passage is at most for its sentences to be judged again."""
 _BORDER: Final = "\0"
@@ -78,7 +82,7 @@ class Model:
         """Yield the spans of hostile prose, each the sentences of a passage that weigh most.
 
         Harmless sentences around a request lower the score of its passage. So the sentences that weigh most are judged
-        again where a passage is nearly hostile, as if its other sentences said nothing.
+        again where a passage is nearly hostile.
         """
         tokens = tokens_of(text)
         pairs = pairs_of(tokens)
@@ -86,14 +90,14 @@ class Model:
         if not suspicious:
             return
         spans = [*map(re.Match.span, _TOKEN.finditer(text))]
-        bounds = [0, *bounds_of(text, tokens, spans), len(tokens)]
+        bounds = bounds_of(text, tokens, spans)
         near, far = (map(self._weight_at, places) for places in pairs)
         sums = [0.0, *accumulate(map(add, map(self.weight, tokens), map(add, near, far)))]
         place = 0
         for start, end, score in suspicious:
             inner = bounds[bisect_right(bounds, start) : bisect_left(bounds, end)]
             first, last = self._heaviest(sums, [start, *inner, end])
-            if score > 0 or self._score(tokens, pairs, first, last, _PASSAGE) > 0:
+            if score > 0 or self._score(tokens, pairs, first, last, _SHORTEST_PART) > 0:
                 first, last = whole_sentences(first, last, bounds)
                 if last > place:
                     yield spans[max(first, place)][0], spans[last - 1][1]
@@ -139,14 +143,19 @@ def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     yield from shipped_model().find(text)
 
 
-def bounds_of(text: str, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """Yield the indexes of tokens where a sentence or a text begins or ends, in order; `spans` are the tokens' own."""
+def bounds_of(text: str, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the indexes of tokens where sentences and texts begin, and the end; `spans` are the tokens' own."""
+    bounds = {0, len(tokens)}
     for index, token in enumerate(tokens):
         if token == _BORDER:
-            yield index
-            yield index + 1
+            bounds |= {index, index + 1}
         elif token in _STOPS and is_stop(text, *spans[index]):
-            yield index + 1
+            bounds.add(index + 1)
+    # Items and comments often end without a sign, so that one of them would lower the score of the next.
+    begins = [start for start, _ in spans]
+    for line in _LINE.finditer(text):
+        bounds |= {bisect_left(begins, line.start()), bisect_left(begins, line.end())}
+    return sorted(bounds)
 
 
 def is_stop(text: str, start: int, end: int) -> bool:
