@@ -20,6 +20,8 @@ _POSING: Final = frozenset(
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
 )
 """Cyrillic and Greek letters that look like Latin ones (UTS 39, confusables)."""
+_CHEROKEE: Final = re.compile("[\u13a0-\u13f5\uab70-\uabbf]")
+"""Letters that look like Latin ones beside these; a word of only such letters is in their own language."""
 _SMALL_CAPITALS: Final = frozenset(
     "\u1d00\u0299\u1d04\u1d05\u1d07\ua730\u0262\u029c\u026a\u1d0a\u1d0b\u029f\u1d0d"
     "\u0274\u1d0f\u1d18\ua7af\u0280\ua731\u1d1b\u1d1c\u1d20\u1d21\u028f\u1d22"
@@ -85,7 +87,7 @@ def _has_style(sign: str, *, asian: bool) -> bool:
 
 def _is_mixed(word: str) -> bool:
     """Return whether a word has letters that pose as Latin ones, and otherwise only Latin ones."""
-    posing = sum(sign in _POSING for sign in word)
+    posing = sum(sign in _POSING or _CHEROKEE.match(sign) is not None for sign in word)
     plain = sum(sign.isascii() for sign in word)
     return posing > 0 and plain > 0 and posing + plain == len(word) >= _LEAST_MIXED
 
