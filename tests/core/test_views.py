@@ -72,6 +72,11 @@ DISGUISES = {
     "spaced": " ".join(TOKEN),
     "concatenated": f'"{TOKEN[:20]}" + "{TOKEN[20:]}"',
     "concatenated over lines": f"'{TOKEN[:20]}' +\n  '{TOKEN[20:]}'",
+    "a comment": f"{TOKEN[:20]}<!-- -->{TOKEN[20:]}",
+    "elements": f"{TOKEN[:20]}<b></b>{TOKEN[20:]}",
+    "an open element": f"{TOKEN[:20]}<wbr>{TOKEN[20:]}",
+    "bold": f"{TOKEN[:20]}**{TOKEN[20:]}",
+    "quoted-printable with a line end": "".join(f"={ord(sign):02X}" for sign in f"a\n{TOKEN}\x1b \x7f"),
     "listed": f'["{TOKEN[:20]}", "{TOKEN[20:]}"]',
 }
 

@@ -81,6 +81,13 @@ _WRAPS: Final = re.compile(
     rf"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r-]\n)[ \t>|*#]*(?={_SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
 )
 """A line break and the signs behind it. Both patterns begin with a sign that is rare, so that the search is quick."""
+MARKUP_TAG: Final = "/?(?:a|b|code|em|font|i|s|span|strong|u|wbr)(?: ?/)?"
+"""An element of HTML that divides no words, without its brackets."""
+_MARKUP: Final = re.compile(
+    rf"[<*](?<={_SIGN}{{4}}[<*])(?:(?<=<)(?:!--[^<>\n]{{0,40}}--|{MARKUP_TAG})>(?:<{MARKUP_TAG}>){{0,3}}|(?<=\*)\*)"
+    rf"(?={_SIGN}{{2}})"
+)
+"""A comment, elements or the mark of bold letters within a value; a reader sees the value without them."""
 _BEFORE_WRAP: Final = " \t\\\r"
 _AT_WRAP: Final = re.compile(rf"{_SIGN}{{4}}")
 _WORD_BEFORE: Final = re.compile(r"[ \t][A-Z]?[a-z]{1,15}\.?\Z")
@@ -127,14 +134,15 @@ def find_compositions(text: str) -> Iterator[Edit]:
 
 
 def find_joints(text: str, *, spaced: bool) -> Iterator[Edit]:
-    """Yield what interrupts a value: line breaks, blanks between characters, quotation marks with an operator.
+    """Yield what interrupts a value: line breaks, blanks between characters, markup, quotation marks with an operator.
 
     Blanks between single characters are searched only if the text is `spaced`.
 
     Raises EffortSpentError if there are too many.
     """
     joints = (Edit(*match.span(), "", match.lastgroup or "") for match in _JOINTS.finditer(text))
-    edits = [*_bounded(joints), *_bounded(_find_wraps(text))]
+    marks = (Edit(*match.span(), "", "markup") for match in _MARKUP.finditer(text))
+    edits = [*_bounded(joints), *_bounded(_find_wraps(text)), *_bounded(marks)]
     if spaced and _MAY_BE_SPACED(text.encode(errors="replace")):
         edits += (Edit(match.start(), match.end(), _unspaced(match[0]), "spaced") for match in _SPACES.finditer(text))
     yield from without_overlaps(edits)
@@ -197,14 +205,17 @@ def _read_percent(escape: str) -> str | None:
 
 
 def _read_printable(escape: str) -> str | None:
-    """Return the text of quoted-printable signs (RFC 2045), or None if it is no text, as in `max=12`."""
+    """Return the text of quoted-printable signs (RFC 2045), or None if it is no text, as in `max=12`.
+
+    A control sign among others is one of the text, such as the line ends of a key.
+    """
     if escape.endswith("\n"):
         return ""
     try:
         text = bytes.fromhex(escape.replace("=", "")).decode()
     except UnicodeDecodeError:
         return None
-    return text if text.isprintable() or not text.strip("\t\n\r") else None
+    return text if any(map(str.isprintable, text)) or not text.strip("\t\n\r") else None
 
 
 def _read_backslash(escape: str) -> str | None:

@@ -14,7 +14,7 @@ from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.texts import SHORT, Text
-from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, is_masked, variety_of
+from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, is_masked, is_published, variety_of
 
 
 class Span(NamedTuple):
@@ -211,8 +211,8 @@ class Matcher:
         )
 
     def _is_harmless(self, value: str) -> bool:
-        """Return whether a value is a placeholder, or a mask in the place of a secret."""
-        if self.rule.kind == "secret" and is_masked(value):
+        """Return whether a value is a placeholder, a published example, or a mask in the place of a secret."""
+        if self.rule.kind == "secret" and (is_masked(value) or is_published(value)):
             return True
         return self._placeholders is not None and bool(self._placeholders.fullmatch(value.encode(errors="replace")))
 
@@ -231,7 +231,7 @@ def _edge(sign: str) -> str:
     return "x" if sign.isascii() and sign.isalnum() else " "
 
 
-_LOOSE: Final = frozenset({"listed", "wrapped", "split"})
+_LOOSE: Final = frozenset({"listed", "markup", "wrapped", "split"})
 """Decoders that join words by chance."""
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
 """An escape, a class, or the beginning of a group that captures."""

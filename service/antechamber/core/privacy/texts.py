@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
+from antechamber.core.privacy.decoders import MARKUP_TAG
 from antechamber.core.privacy.selectors import SELECTORS
 from antechamber.core.privacy.tables import NAMED_COLUMN
 
@@ -29,7 +30,7 @@ _ESCAPE: Final = (
 )
 _STEPS: Final = (
     r"[\x01-\x08\x0b-\x1f\x7f]|[^\x00-\x7f]",
-    rf"[\"'`][ \t,|.<+&~\\\r\n]{{0,40}}[\"'`]{_SIGN}",
+    rf"[\"'`][ \t,|.<+&~\\\r\n]{{0,40}}[\"'`]{_SIGN}|{_SIGN}{{4}}(?:\*\*{_SIGN}|<(?:!--|{MARKUP_TAG}>))",
     rf"[0-9A-Za-z_+/=.~ \t\\\r-]\n[ \t>|*#]{{0,40}}{_SIGN}{{4}}",
     rf"{_ALNUM}(?:{_BLANK}{{1,2}}{_ALNUM}){{3}}",
     _ESCAPE,

@@ -12,6 +12,20 @@ COMMON_PLACEHOLDERS: Final = (
     r"(?:change[-_]?me|placeholder|redacted|removed|hidden|masked|todo|none|null|undefined|dummy|fake|sample|example)",
 )
 """Values that are no secrets, for rules of the kind `secret`; each pattern matches a whole value, case is ignored."""
+_PUBLISHED: Final = re.compile(
+    # Microsoft, "Use the Azurite emulator" and "Azure Cosmos DB emulator".
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2U[0-9A-Za-z+/]{0,34}={0,2}"
+    r"|C2y6yDjf5/R\+ob0N8A7Cgv30VRDJIWEHLM\+4QDU5DE2nQ9nDuVTqobD[0-9A-Za-z+/]{0,34}={0,2}"
+    # RFC 7617 and RFC 6750, and the token that jwt.io shows.
+    r"|QWxhZGRpbjpvcGVuIHNlc2FtZQ={0,2}|mF_9\.B5f-4\.1JqM|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw"
+    r"[0-9A-Za-z_-]{10,90}\.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+    # Stripe, "API keys"; Slack, "Token types"; Twitter, "Authorizing a request"; Google, "Key URI format"; BIP 39.
+    "|sk_test_4eC39HqLyjWDarjtT1zdp7dc|xoxb-123456789012-123456789012[0-9]?-[a-zA-Z]{24}|xvz1evFS4wEEPTGEFPHBog"
+    r"|JBSWY3DPEHPK3PXP|(?:abandon\W{1,8}){11}about"
+    # Stripe and Mapbox: keys that a page shows to everyone.
+    r"|pk_(?:live|test)_[0-9A-Za-z]{20,120}|pk\.eyJ[0-9A-Za-z_-]{20,300}\.[0-9A-Za-z_-]{20,40}"
+)
+"""Values that documentation gives as an example, and keys that are public: they open nothing."""
 
 _MASKS: Final = re.compile(r"x{8,}|\*{4,}|#{8,}|0{16,}|[-_]here$|(?:^|[-_./:])your[-_]", re.IGNORECASE)
 """Parts of values that documents give in the place of a token, behind its real prefix."""
@@ -26,6 +40,11 @@ def is_masked(value: str) -> bool:
     """Return whether a value has a mask, and beside it no run of letters and digits that could be a token."""
     rest, masks = _MASKS.subn(" ", value)
     return masks > 0 and _RUN.search(rest) is None
+
+
+def is_published(value: str) -> bool:
+    """Return whether a value is an example of a public document, or a key that is public."""
+    return _PUBLISHED.fullmatch(value) is not None
 
 
 def entropy_of(value: str) -> float:
