@@ -13,13 +13,17 @@ from mnemonic import Mnemonic
 
 from antechamber.core.privacy import key_formats, passwords
 from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.registry import CHECKS
 from antechamber.core.privacy.seed_phrases import find_seed_phrases, may_have_seed_phrase
 from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
+from antechamber.core.privacy.values import is_published
 from support import GATE
 
 STRONG = "Tr0ub4" + "dor&3"
 RANDOM = "f3a9c017" + "b2d84e65" + "aa10c4d9e7"
 PHRASE = "maple-river-" + "falcon-52"
+WORDS = "copper-violin-" + "meadow-thunder"
+LETTERS = "kyMFfWww" + "SCNEIh"
 NOT_PASSWORDS = [
     "${DB_PASSWORD}",
     "$DB_PASSWORD",
@@ -87,6 +91,10 @@ ACCEPTED: dict[str, list[str]] = {
         "hunter" + "2!x",
         PHRASE,
         "mapleRiver" + "+83",
+        "copper-violin-" + "meadow-thunder",
+        "kyMFfWww" + "SCNEIh",
+        "rhVNXWdt" + "kf",
+        "ENdZOizB" + "Uo",
     ],
     "bare-password": [
         STRONG,
@@ -108,7 +116,7 @@ ACCEPTED: dict[str, list[str]] = {
         "k<9$(Lw2)" + "#Vd[7",
         "<>9$kL" + "(2)#Qw",
     ],
-    "secret": [RANDOM, "Zx81kQm20" + "pLwv7", "XqZkWvBn" + "MtRpLs"],
+    "secret": [RANDOM, "Zx81kQm20" + "pLwv7", "XqZkWvBn" + "MtRpLs", "WVmFnOHmALqalCia" + "ddATkmLofysOPTJf"],
     "prefixed-token": [
         "acme_" + "Zx81kQm20pLw" + "v7XqZkWvBn3MtRp5Ls",
         "acme-live_" + "Zx81kQm20pLw" + "v7XqZkWvBn3MtRp5Ls",
@@ -118,7 +126,17 @@ ACCEPTED: dict[str, list[str]] = {
     "consonant-run": ["qzxw kvbt mnlp rjhd"],
     "command-password": [STRONG, PHRASE, f'{STRONG}"'],
     "header-secret": [RANDOM, "26240490-8637-4856-" + "9139-e2ec35ba2d48"],
-    "pair-password": ["Passw0rd!" + "x", "hunt" + "er2!x", "P@ssw" + "0rd1", "P@ssw" + "0rd1@db.corp.dev:5432"],
+    "chosen-secret": ["copper." + "winter2", "copper-violin-" + "meadow-thunder", "ucGBRajwkl+n" + "^uMpE!Vg"],
+    "nested-key": [RANDOM, "copper-violin-" + "meadow-thunder"],
+    "marked-password": ["'O''Brien" + "IRvp4b'", "\"kyMFf'Www" + 'SCNEIh"'],
+    "bitlocker-key": ["294921-567105-432091-170203-" + "654577-123552-099891-311322"],
+    "pair-password": [
+        "Passw0rd!" + "x",
+        "hunt" + "er2!x",
+        "P@ssw" + "0rd1",
+        "P@ssw" + "0rd1@db.corp.dev:5432",
+        "kyMFfWww" + "SCNEIh",
+    ],
 }
 REFUSED: dict[str, list[str]] = {
     "spoken-password": [
@@ -130,6 +148,16 @@ REFUSED: dict[str, list[str]] = {
         "OAuth2",
         'type="password"',
         "app/views2/login",
+        "10.0.0.8",
+        "getXMLHttpNode",
+        "PostgreSQL",
+        "end-to-end-encryption",
+        "state-of-the-art",
+        "copper-copper-copper-copper",
+        "copper-extraordinary-violin-meadow",
+        "one-two-three",
+        "a-b-c-d-e-f-g-h-i",
+        "copper-violin-meadow-thunder-" * 2 + "end",
     ],
     "bare-password": [
         "string",
@@ -175,6 +203,14 @@ REFUSED: dict[str, list[str]] = {
     "consonant-run": ["this that with from"],
     "command-password": ["-token2", "production", "abc", "8080:80"],
     "header-secret": ["required"],
+    "chosen-secret": ["secret.winter2", "user-name", "aB!c@d", "AbCdEf!g@H()", "lower!case@only"],
+    "nested-key": ["user-name", "${KEY}"],
+    "marked-password": ["'it''s'", '"doesn\'t"'],
+    "bitlocker-key": [
+        "294922-567105-432091-170203-654577-123552-099891-311322",
+        "720896-567105-432091-170203-654577-123552-099891-311322",
+        "000011-000011-000011-000011-000011-000011-000011-000011",
+    ],
     "pair-password": ["hunter2", "lower-case", "V2-list"],
 }
 
@@ -182,13 +218,13 @@ REFUSED: dict[str, list[str]] = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in ACCEPTED.items() for value in values])
 def test_a_check_accepts_passwords_of_its_place(name: str, value: str) -> None:
     """Each check accepts what persons and programs choose."""
-    assert passwords.CHECKS[name](value)
+    assert CHECKS[name](value)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values])
 def test_a_check_refuses_words_and_numbers(name: str, value: str) -> None:
     """Each check refuses words, names, numbers and technical terms."""
-    assert not passwords.CHECKS[name](value)
+    assert not CHECKS[name](value)
 
 
 def spoken(text: str) -> list[str]:
@@ -218,6 +254,39 @@ def spoken(text: str) -> list[str]:
         ("Mot de passe wifi « ", "Velstein" + "$03", " »"),
         ("Lösenordet är ", STRONG, "."),
         ("Enter ", STRONG, " if it asks for the password."),
+        ("The admin password is ", WORDS, ""),
+        ("The admin password is ", LETTERS, "."),
+        ("Use ", STRONG, " to log in as root on db3."),
+        ("I set the keystore pass to ", STRONG, ""),
+        ("wifi: AcmeGuest, key ", STRONG, ""),
+        ("sudo asks for a password, give it ", STRONG, ""),
+        ("Anna meinte, das Passwort sei ", STRONG, ""),
+        ("Mit ", STRONG, " kommst du auf die Datenbank."),
+        ("Connecte-toi en root avec ", STRONG, ""),
+        ("La clé wifi est ", "violin." + "horse9", ""),
+        ("La password del server è ", WORDS, "."),
+        ("", LETTERS, " è la password del router"),
+        ("ho cambiato la password in ", STRONG, ""),
+        ("La chiave API è ", RANDOM, ""),
+        ("mudei a senha para ", STRONG, ""),
+        ("palavra-passe: ", STRONG, ""),
+        ("A chave de API é ", RANDOM, ""),
+        ("비번 ", STRONG, ""),
+        ("암호: ", LETTERS, ""),
+        ("비밀번호를 ", STRONG, "로 바꿨어요"),
+        ("API 키는 ", RANDOM, "입니다"),
+        ("пароль от роутера ", STRONG, ""),
+        ("сменил пароль на ", STRONG, ""),
+        ("", STRONG, " — пароль от роутера"),
+        ("Ключ API: ", RANDOM, ""),
+        ("测试环境统一用", LETTERS, "当密码"),
+        ("用root和", STRONG, "登录"),
+        ("テスト環境は全部", STRONG, "というパスワードです"),
+        ("パスは", STRONG, ""),
+        ("<ada> what's the pw?\n<bob> ", STRONG, "\n<ada> thanks"),
+        ("Q: password for jenkins?\nA: ", STRONG, ""),
+        ("小李: 密码多少?\n小王: ", STRONG, ""),
+        ("What's the password? ", STRONG, ""),
     ],
 )
 def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after: str) -> None:
@@ -246,6 +315,11 @@ def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after:
         "La contraseña es 1Password, como siempre.",
         "パスワードは1Passwordにあります",
         "パスワードはVault2で管理",
+        "Is the password set?\nYes, see step2 of the list.",
+        "Which token is it?\nabcdef" + "Tr0ub4",
+        "The password is sent with XMLHttpRequest.",
+        "The password is state-of-the-art.",
+        "The password policy asks for twelve-or-more-characters.",
     ],
 )
 def test_a_sentence_about_secrets_is_harmless(text: str) -> None:
@@ -269,6 +343,25 @@ def test_code_and_commands_about_secrets_are_harmless(text: str) -> None:
     assert GATE.find_private({"": text}) == []
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+        "mF_9.B5f-4.1JqM",
+        "sk_test_" + "4eC39HqLyjWDarjtT1zdp7dc",
+        "JBSWY3DP" + "EHPK3PXP",
+        "abandon " * 11 + "about",
+        "pk_live_" + "iW7Fsjchu7lIDfBpzybo5LR6",
+    ],
+)
+def test_published_examples_are_harmless(value: str) -> None:
+    """What documents of standards and services show everyone opens nothing, whatever name is before it."""
+    assert is_published(value)
+    for text in (value, f"Authorization: Bearer {value}", f"The secret is {value}.", f'API_TOKEN="{value}"'):
+        assert GATE.find_private({"": text}) == []
+    assert not is_published(f"{value}.2")
+
+
 @pytest.mark.parametrize("value", ["Vault7#" + "Mint", "KeePass2!" + "x9Q", "Bitwarden" + "-4471"])
 def test_a_password_that_begins_as_a_product_is_found(value: str) -> None:
     """Only the whole name of a password manager is the place of a password."""
@@ -279,6 +372,23 @@ def test_a_password_that_begins_as_a_product_is_found(value: str) -> None:
 def test_a_password_that_resembles_code_is_a_password(value: str) -> None:
     """Digits among letters are neither the name of a build's secret nor a decoder."""
     assert passwords.is_command_password(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("The password was changed from {} to {}", ["Winter" + "2024", "Spring" + "2025!"]),
+        ("Correction: the password isn't {}? but {}", ["Pikachu" + "123", STRONG]),
+        ("Le mot de passe n'est pas {} mais {}", ["P@ssbiscuit" + "47", LETTERS]),
+        ("Das alte Passwort {} gilt nicht mehr, jetzt {}", ["Winter" + "2024!x", WORDS]),
+        ("La contraseña no es {} sino {}", [WORDS, STRONG]),
+        ("密码不是{}, 而是{}", ["horse." + "mango2", STRONG]),
+        ("パスワードは{}ではなく{}", [WORDS, STRONG]),
+    ],
+)
+def test_an_old_password_and_the_new_one_are_both_found(text: str, values: list[str]) -> None:
+    """A correction names two values, and neither hides the other."""
+    assert spoken(text.format(*values)) == values
 
 
 def test_one_value_between_two_cues_is_found_once() -> None:
@@ -357,6 +467,10 @@ def test_basic_authentication_holds_a_real_password(login: bytes, wanted: bool) 
         ("url-password", "app:password@db", False),
         ("url-password", "postgres:postgres@db", False),
         ("url-password", f"app:{STRONG}@db.example.com", False),
+        ("url-password", f"app:{STRONG}@localhost", False),
+        ("url-password", "app:Ql6u~O8J" + "rGoElf7Pt@localhost", True),
+        ("url-password", "app:abcdefghijkl@localhost", False),
+        ("url-password", "app:Abcdefghijk" + "l!@localhost", False),
         ("slash-password", f"scott/{STRONG}", True),
         ("slash-password", f"scott/{PHRASE}", True),
         ("slash-password", "scott/tiger", False),

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from antechamber.core.privacy.checks import real_password
-from antechamber.core.privacy.passwords import is_noise, is_wordy
+from antechamber.core.privacy.passwords import is_noise, is_pair_password, is_secret, is_wordy
 from antechamber.core.privacy.phrases import is_numbered
 
 _QUANTUM: Final = 4
@@ -23,6 +23,9 @@ _VERSIONS: Final = (b"\2\1\0", b"\2\1\1", b"\2\1\3")
 """Versions, as numbers in DER: RSA and PKCS #8 keys, EC keys, and PKCS #12 (RFC 8017, RFC 5958, RFC 5915, RFC 7292)."""
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _CHECKSUM: Final = 4
+_BITLOCKER_FACTOR: Final = 11
+_BITLOCKER_BITS: Final = 16
+_SHORTEST_RANDOM: Final = 12
 _DEFAULT_LOGINS: Final = frozenset({"postgres", "root", "admin", "guest", "test", "example", "user", "username"})
 
 
@@ -80,8 +83,16 @@ def is_basic_credential(text: str) -> bool:
 
 def is_url_password(text: str) -> bool:
     """Return whether `user:password@host` has a password that is no placeholder, for a host that is not reserved."""
-    user, _, password = text.rpartition("@")[0].partition(":")
-    return real_password(text) and _is_real(user, password)
+    login, _, host = text.rpartition("@")
+    user, _, password = login.partition(":")
+    # The host of a developer's own machine is no proof of an example, if the password is random.
+    is_random = (
+        host.startswith("localhost")
+        and len(password) >= _SHORTEST_RANDOM
+        and is_pair_password(password)
+        and is_secret(password)
+    )
+    return (is_random or real_password(text)) and _is_real(user, password)
 
 
 def is_slash_password(text: str) -> bool:
@@ -96,10 +107,19 @@ def _is_real(user: str, password: str) -> bool:
     return len(password) > 1 and lower != user.lower() and lower not in _DEFAULT_LOGINS and not is_noise(password)
 
 
+def is_bitlocker_key(text: str) -> bool:
+    """Return whether each group of a BitLocker recovery key is a number of 16 bits times 11."""
+    groups = [int(group) for group in text.split("-")]
+    return len(set(groups)) > 1 and all(
+        group % _BITLOCKER_FACTOR == 0 and group < _BITLOCKER_FACTOR << _BITLOCKER_BITS for group in groups
+    )
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "private-der": is_private_der,
     "base58-key": is_base58_key,
     "basic-credential": is_basic_credential,
     "url-password": is_url_password,
     "slash-password": is_slash_password,
+    "bitlocker-key": is_bitlocker_key,
 }

@@ -9,7 +9,15 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
-from antechamber.core.privacy.phrases import is_grouped, is_long_phrase, is_numbered, is_phrase, is_spaced
+from antechamber.core.privacy.letters import is_gibberish, is_random_word
+from antechamber.core.privacy.phrases import (
+    is_grouped,
+    is_hyphenated,
+    is_long_phrase,
+    is_numbered,
+    is_phrase,
+    is_spaced,
+)
 from antechamber.core.privacy.values import changes_often, entropy_of, longest_run_of
 from antechamber.core.privacy.words import PLACEHOLDER, PLAIN, TECHNICAL
 
@@ -110,15 +118,11 @@ _HASH: Final = re.compile(
 """Prefixes of hashes and of identifiers that are no secrets."""
 _JOINT: Final = re.compile(r"[-_./:,|\\ ~'\u2019]+")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
 _HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:[0-9]))(?::[0-9]{1,5})?(?:/\S*)?$")
 """The host behind an account and a password in an address."""
 _NUMBERS: Final = re.compile("[0-9]+")
 _VOWELS: Final = frozenset("aeiouy")
-_LONGEST_CONSONANTS: Final = 5
-_SHORTEST_HUMP: Final = 2.4
-_GIBBERISH_LENGTH: Final = 12
 _CLASSES: Final = 3
 
 
@@ -155,21 +159,9 @@ def is_wordy(value: str) -> bool:
         not part
         or part.isdecimal()
         or (TECHNICAL.fullmatch(part) and not _ODD.fullmatch(part))
-        or (_WORD.fullmatch(part) and not _is_gibberish(part))
+        or (_WORD.fullmatch(part) and not is_gibberish(part))
         for part in _JOINT.split(value.strip("'\"`()[]{}<>,;:.!?"))
     )
-
-
-def _is_gibberish(letters: str, shortest: int = _GIBBERISH_LENGTH) -> bool:
-    """Return whether letters form no word: many changes of case, or many consonants in a row."""
-    if len(letters) < shortest or not (letters.isascii() and letters.isalpha()):
-        return False
-    humps = _HUMP.findall(letters)
-    run = longest = 0
-    for letter in letters.lower():
-        run = 0 if letter in _VOWELS else run + 1
-        longest = max(longest, run)
-    return len(letters) / len(humps) < _SHORTEST_HUMP or longest > _LONGEST_CONSONANTS
 
 
 def _is_mixed(value: str) -> bool:
@@ -184,6 +176,7 @@ def _is_chosen(value: str) -> bool:
         or is_phrase(value)
         or is_numbered(value)
         or is_grouped(value)
+        or is_random_word(value)
         or (value.endswith("!") and value[:-1].isalpha() and not _is_plain(value[:-1]))
     )
 
@@ -192,7 +185,7 @@ def is_spoken_password(value: str) -> bool:
     """Return whether a word of a sentence is a password; a word of a dictionary is none."""
     return (
         len(value) >= _SHORTEST
-        and (_is_mixed(value) or is_long_phrase(value) or _is_gibberish(value))
+        and (_is_mixed(value) or is_long_phrase(value) or is_hyphenated(value) or is_random_word(value))
         and not is_noise(value)
         and not _PATH.match(value)
         and not is_member(value)
@@ -271,6 +264,8 @@ def _is_plain(word: str) -> bool:
 def is_secret(value: str) -> bool:
     """Return whether a value is a secret, after a name such as `token` or `api_key`: letters and digits, no words."""
     value = value.rstrip(".,;:)")
+    if len(value) >= _RANDOM_LENGTH and is_random_word(value):
+        return not is_noise(value)
     return (
         len(value) >= _SHORTEST_SECRET
         and not value.isdecimal()
@@ -280,7 +275,7 @@ def is_secret(value: str) -> bool:
         and entropy_of(value) >= _LEAST_BITS
         and (
             sum(map(str.isdecimal, value)) >= _LEAST_DIGITS
-            or _is_gibberish("".join(filter(str.isalpha, value)), _SHORTEST_SECRET)
+            or is_gibberish("".join(filter(str.isalpha, value)), _SHORTEST_SECRET)
         )
         and not is_noise(value)
     )
@@ -329,7 +324,7 @@ def is_command_password(value: str) -> bool:
     return (
         len(value) >= _SHORTEST_QUOTED
         and not value.startswith("-")
-        and (_is_mixed(value) or is_long_phrase(value) or _is_gibberish(value))
+        and (_is_mixed(value) or is_long_phrase(value) or is_hyphenated(value) or is_random_word(value))
         and not is_noise(value)
     )
 
@@ -340,10 +335,11 @@ def is_header_secret(value: str) -> bool:
 
 
 def is_pair_password(value: str) -> bool:
-    """Return whether a word after a user name is a password: three classes of characters at least."""
+    """Return whether a word after a user name is a password: three kinds of characters, random letters or words."""
     value = _HOST.sub("", value).rstrip(".,;:)]}>")
     classes = sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdecimal, _is_sign))
-    return classes >= _CLASSES and is_spoken_password(value)
+    is_strong = classes >= _CLASSES or is_hyphenated(value) or is_random_word(value)
+    return is_strong and is_spoken_password(value)
 
 
 def _is_sign(character: str) -> bool:

@@ -9,6 +9,8 @@ _PHRASE_WORDS: Final = 4
 _PHRASE_JOINT: Final = re.compile("[-_ .]")
 _LEAST_JOINTS: Final = 2
 _LEAST_WORDS: Final = 2
+_MOST_WORDS: Final = 8
+_LONGEST_WORD: Final = 9
 _LEAST_SPACED: Final = 3
 _MOST_SPACED: Final = 5
 _SHORTEST_WORD: Final = 3
@@ -21,10 +23,22 @@ def is_phrase(value: str) -> bool:
     return len(words) >= _PHRASE_WORDS and all(map(str.islower, filter(str.isalpha, words))) and _are_words(words)
 
 
+def is_hyphenated(value: str) -> bool:
+    """Return whether a value is four words or more joined by hyphens, as in `copper-violin-meadow-thunder`."""
+    words = value.split("-")
+    return (
+        _PHRASE_WORDS <= len(words) <= _MOST_WORDS
+        and value.islower()
+        and all(word.isalpha() and len(word) <= _LONGEST_WORD for word in words)
+        and len(set(words)) == len(words)
+        and _are_words(words)
+    )
+
+
 def is_numbered(value: str) -> bool:
     """Return whether a value is words and then a number, as in `mapleRiver_83` and `maple-river-lake-7`."""
     *words, number = _PHRASE_JOINT.split(value.replace("+", "-"))
-    return bool(words) and number.isdecimal() and _are_words(words)
+    return any(map(str.isalpha, words)) and number.isdecimal() and _are_words(words)
 
 
 def _are_words(words: list[str]) -> bool:

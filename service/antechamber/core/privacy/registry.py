@@ -6,6 +6,7 @@ from typing import Final
 from antechamber.core.privacy import (
     cards,
     checks,
+    chosen_secrets,
     disguises,
     emails,
     hidden_characters,
@@ -29,6 +30,7 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
 CHECKS: Final[dict[str, Check]] = {
     **checks.CHECKS,
+    **chosen_secrets.CHECKS,
     **key_formats.CHECKS,
     **national_checks.CHECKS,
     **passwords.CHECKS,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antechamber.core.privacy.automata import Offsets, compile_pattern, search
+from antechamber.core.privacy.automata import Offsets, search
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.passwords import (
     is_member,
@@ -21,6 +21,7 @@ from antechamber.core.privacy.passwords import (
     is_secret,
     is_spoken_password,
 )
+from antechamber.core.privacy.spoken_words import CUE
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
@@ -34,29 +35,8 @@ _JUDGED: Final = 15
 """Effort of one value …"""
 _LENGTH: Final = 4
 """… and the characters of the value that count as one unit in addition."""
-_LOGIN_WORDS: Final = (
-    "pass(?:word|phrase|code|wd)s?|[a-z0-9]{1,20}_pass|pwd|pw|logins?|log in|sign in|credentials?|creds|"
-    "(?:root|admin|user|db|app)?passwor[dt]s?|[a-zäöüß]{1,20}passwort|(?:zugangs|zugriffs)(?:code|daten|kennwort|passwort)|"
-    "kenn(?:wort|wörter)|lösungswort|losung|anmeld(?:en|ung|edaten)|mots? de passe|mdp|code d['’]acc[eè]s|"
-    "phrase (?:secr[eè]te|de passe)|identifiants?|contrase(?:ñ|n)as?|clave(?: de acceso)?|frase de paso|"
-    "has[łl][oa]|wachtwoord(?:en)?|lösenord(?:et)?|adgangskoden?|passord(?:et)?|"
-    "credenciales|senha|connexion|connecter|entrar|(?:inici\\w+ (?:de )?|la )sesi[óo]n|(?:the|my|la|le|mi|mon) pass"
-)
-_KEY_WORDS: Final = (
-    "token de acceso|(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
-    "(?:api|access|secret|shared|private|encryption|signing|license|account|master|storage|auth|service|host|admin)"
-    "[ _-]?keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|secret_key_base|"
-    "(?:(?:zugangs|zugriffs|api|geheim|sitzungs)-?)?schlüssel|(?:zugangs|zugriffs)token|geheimnis(?: zum signieren)?|"
-    "cl[ée]s?(?: (?:api|d['’]api|d['’]acc[eè]s|secr[eè]te|priv[ée]e))?|jeton(?: d['’]acc[eè]s)?|"
-    "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|secreto"
-)
-_CUE: Final = compile_pattern(
-    rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
-    "|(密码|密碼|口令|登录|パスワード|パスフレーズ|合言葉|暗証(?:番号|コード)?|ログイン|비밀번호|[Пп]арол(?:ь|я|ем|и))"
-    "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵))"
-)
-_HINT: Final = re.compile("[0-9\"'`“‘”„«「『《@#$%&*+=~^]|!\\S")
-"""A window without any of these characters has no value."""
+_HINT: Final = re.compile("[0-9\"'`“‘”„«「『《@#$%&*+=~^]|!\\S|[a-z][A-Z]|[A-Z]{2}[a-z]|-[a-z]{3,9}-[a-z]{3,9}-")
+"""A window without any of these has no value: signs, changes of case within a word, and words joined by hyphens."""
 _OPENING: Final = "\"'`“‘”„«「『《"
 _CLOSING: Final = "\"'`”’“»」』》"
 _VALUE: Final = (
@@ -69,14 +49,16 @@ _FILLERS: Final = (
     "まだ|現在|目前|仍然|还是) ?){0,3}"
 )
 _LINKS: Final = (
-    "is|was|are|be|to|with|equals|reads|says|use|try|enter|type|and|s|lautet|lauten|ist|war|heißt|heisst|auf|mit|und|"
+    "is|was|are|be|isn['’]t|not|but|now|from|give (?:it|him|her|them)|to|with|equals|reads|says|use|try|enter|type|and|"
+    "s|lautet|lauten|ist|war|sei|seien|heißt|heisst|von|auf|mit|und|nicht|sondern|jetzt|"
     "a|à|en|to|är|er|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
-    "vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é|è"
+    "vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|"
+    "pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
 )
 _SIGNS: Final = (
     "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)[:=：＝]{1,2}>?|"
-    "[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|換成|换成|更改为|"
-    "是|为|為|は|を|叫|用|が|、|는|은|输入|輸入|たら"
+    "[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|換成|换成|更改为|ではなく|というのは|"
+    "是|为|為|は|を|를|을|叫|用|が|、|는|은|输入|輸入|たら"
 )
 _LINK: Final = re.compile(
     rf"(?:(?<![a-zäöüßéèáíóúñ])(?:{_LINKS})[ ]|{_SIGNS})[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})", re.IGNORECASE
@@ -105,19 +87,29 @@ _DIRECT: Final = re.compile(
     rf"(?={_VALUE})"
 )
 _AS: Final = re.compile(
-    rf"(?<![!-~])(?={_VALUE}[ ]?(?:as|für|als|comme|como|is|was|ist|est|es|作为|作為|作爲|是|を|が|で|for)[ ]?"
-    r"(?:(?:the|your|its|our|a|an|das|dein|unser|le|la|votre|el|su|tu)[ ])?(?:[\w-]+[ ]){0,3}[\w]{0,8}$)",
+    rf"(?<![!-~])(?={_VALUE}[ ]?(?:as|für|als|comme|como|is|was|ist|est|es|作为|作為|作爲|是|を|が|"
+    r"で|という|当[作做成]?|做|가|이|é|è|for)[ ]?"
+    r"(?:(?:the|your|its|our|an?|das|dein|unser|le|la|votre|el|su|tu|il|o|uma?|una?)[ ])?(?:[\w-]+ ){0,3}[\w-]{0,12}$)",
     re.IGNORECASE,
 )
 _USE: Final = re.compile(
-    rf"(?:(?<![a-z])(?:use|using|enter|type|try|with|nutze|verwende|benutze|utilise[rz]?|nehme|prends|us[ao]|utiliza)|使用|用)"
-    rf"[ ]?(?={_VALUE}[ ]?(?:as|for|als|für|comme|como|pour|para|zum|beim|作为|作為|as[ ]the"
+    rf"(?:(?<![a-z])(?:use|using|enter|type|try|with|nutze|verwende|benutze|utilise[rz]?|nehme|prends|us[ao]|utiliza)|"
+    rf"使用|用)[ ]?(?={_VALUE}[ ]?(?:as|for|als|für|comme|como|pour|para|zum|beim|to|作为|作為|as[ ]the"
     "|when|if|whenever|wenn|falls|quand|lorsque|si|cuando)[ ])",
     re.IGNORECASE,
 )
-_WITH: Final = re.compile(rf"(?:用|以)[ ]?(?={_VALUE}[ ]?$)")
-_END: Final = re.compile(r"[.!](?=\s)|\?(?=\s)(?!\s(?:[Ii]t(?:['’]s| is)|->|→))|[。！？；\n]")
-"""The end of a sentence; a question goes on in its answer."""
+_WITH: Final = re.compile(rf"(?:(?<![a-z])(?:with|mit|avec|con|com)[ ]|[用以和])[ ]?(?={_VALUE}[ ]?$)", re.IGNORECASE)
+_DASH: Final = re.compile(rf"(?<![!-~])(?={_VALUE}[ ][—–-][ ]$)")
+_END: Final = re.compile(
+    r"[.!?](?=\s)(?!\s(?:but|mais|sino|sondern|ma|mas|to)\s)(?!(?<=\?)\s(?:[Ii]t(?:['’]s| is)|->|→))|[。！？；\n]"
+)
+"""The end of a sentence; a question goes on in its answer, and what a sign at the end of a password divides."""
+_ANSWER: Final = re.compile(
+    r"[^?？\n]{0,60}[?？](?=\s)[ \t]*"
+    r"(?:\r?\n[ \t]*(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：]|[>*–-]{1,2})[ \t]*){0,2})?"
+    rf"(?={_VALUE}[ \t]*(?:$|\n))"
+)
+"""A question for a password, and its answer: a value that is alone behind it, or on the next line."""
 _TRAIL: Final = ".,;:)]}>!?*_~`。，、）"
 _STRONG_LENGTH: Final = 8
 _LONG_NUMBER: Final = 6
@@ -134,7 +126,7 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     judge = _Judge(effort)
     data = text.encode(errors="replace")
     offset = Offsets(data)
-    while (cue := search(_CUE, data, place, len(data))) is not None:
+    while (cue := search(CUE, data, place, len(data))) is not None:
         place = cue[0][1]
         effort.spend(_CUED)
         group = next(index for index in range(1, _CUES + 1) if cue[index][0] >= 0)
@@ -142,10 +134,20 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         if _OTHER_NOUN.match(text, end) is not None or _is_called(text, start, end):
             continue
         judge.is_password = group in _PASSWORD_GROUPS
-        span = _find_after(text, end, judge) or _find_before(text, start, judge)
-        if span is not None and span[0] >= done:
-            done = span[1]
-            yield span
+        for span in _spans_of(text, start, end, judge):
+            if span[0] >= done:
+                # A sign at the end of a sentence may be the last one of the password.
+                done = span[1] + (text[span[1] : span[1] + 1] == "!")
+                yield span[0], done
+
+
+def _spans_of(text: str, start: int, end: int, judge: "_Judge") -> list[tuple[int, int]]:
+    """Return the spans of the secrets that a cue names: behind it, else before it, else in an answer."""
+    spans = list(_find_after(text, end, judge))
+    for find, place in ((_find_before, start), (_find_answer, end)):
+        if not spans and (span := find(text, place, judge)) is not None:
+            spans.append(span)
+    return spans
 
 
 class _Judge:
@@ -176,18 +178,19 @@ def _is_called(text: str, start: int, end: int) -> bool:
     return text[start - 1 : start] in {"_", "."} and text[end : end + 1] == "("
 
 
-def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
-    """Return the span of the first value in the rest of the sentence that looks like a secret."""
+def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the values in the rest of the sentence that look like secrets: an old and a new one."""
     window = text[start : start + _WINDOW]
     if (end := _END.search(window)) is not None:
         window = window[: end.start()]
     if not _HINT.search(window):
-        return None
+        return
     judge.effort.spend(_WINDOWED)
+    inside = 0
     direct = _DIRECT.match(text, start, start + len(window))
     if direct is not None and (span := judge.span(direct, linked=False)) is not None:
-        return span
-    inside = 0
+        yield span
+        inside = span[1] - start
     for link in _LINK.finditer(window):
         if link.start() < inside or _is_of_code(link, window):
             continue
@@ -195,8 +198,14 @@ def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
             inside = link.end("bare")
             continue
         if (span := judge.span(link, linked=True)) is not None:
-            return start + span[0], start + span[1]
-    return None
+            yield start + span[0], start + span[1]
+            inside = span[1]
+
+
+def _find_answer(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
+    """Return the span of the answer to a question for a password."""
+    answer = _ANSWER.match(text, start, start + _WINDOW) if judge.is_password else None
+    return judge.span(answer, linked=True) if answer is not None else None
 
 
 def _is_of_code(link: re.Match[str], window: str) -> bool:
@@ -218,7 +227,7 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
     if not _HINT.search(window):
         return None
     judge.effort.spend(_WINDOWED)
-    for pattern in (_AS, _USE, _WITH):
+    for pattern in (_AS, _USE, _WITH, _DASH):
         for match in pattern.finditer(window):
             value = match.start("quoted" if match["quoted"] else "bare")
             if _OUTCOME.search(window, 0, value) is None and (span := judge.span(match, linked=True)) is not None:

@@ -11,6 +11,7 @@ from typing import Final
 from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.decoders import Edit
 from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.letters import is_random_word
 
 _PHRASES: Final = (
     "passwords?|passwd|passphrase|passcode|pass|pwd|pw|kennwort|passwort|contrase\u00f1a|clave|mot de passe|mdp|senha|"
@@ -71,10 +72,11 @@ def _cells_of(lines: list[str], place: int) -> Iterator[Edit]:
 def _edits(cells: list[str], names: dict[int, str], place: int) -> Iterator[Edit]:
     """Yield the edits of a row that begins at a place."""
     for index, cell in enumerate(cells):
-        # A cell of letters alone, such as `required`, is no secret to any rule.
-        if index in names and len(cell) >= _SHORTEST_SECRET and not cell.replace(" ", "").isalpha():
+        if index in names and len(cell) >= _SHORTEST_SECRET:
             value, name = cell.strip(_TRIMMED), names[index]
-            if not value.startswith(f"{name}: ") and not _RULE.fullmatch(cell):
+            # A cell of words, such as `required`, is no secret to any rule.
+            is_words = value.replace(" ", "").isalpha() and not is_random_word(value)
+            if not is_words and not value.startswith(f"{name}: ") and not _RULE.fullmatch(cell):
                 at = place + len(cell) - len(cell.lstrip())
                 yield Edit(at, at, f"{name}: ", "table")
         place += len(cell) + 1

@@ -1,0 +1,54 @@
+"""Checks of secrets that persons choose, and of passwords with quotation marks in them."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from antechamber.core.privacy.letters import is_random_word
+from antechamber.core.privacy.passwords import is_bare_password, is_noise, is_secret
+from antechamber.core.privacy.phrases import is_hyphenated
+from antechamber.core.privacy.words import NO_PHRASE
+
+_PAIR: Final = re.compile(r"([a-z]{5,12})\.([a-z]{5,12})[0-9]{1,4}")
+_SIGNS: Final = re.compile("[!#$%^?@~+&*]")
+_BRACKETS: Final = re.compile(r"[\[\](){}<>|\\=/:,]")
+"""Signs of code, addresses and regular expressions."""
+_LEAST_SIGNS: Final = 2
+_SHORTEST_SIGNED: Final = 12
+_QUOTES: Final = re.compile(r"\\?[\"'’]")  # noqa: RUF001 -- an apostrophe of prose
+
+
+def is_chosen_secret(value: str) -> bool:
+    """Return whether a value is words with a number or hyphens between them, or letters of both cases among signs."""
+    pair = _PAIR.fullmatch(value)
+    if pair is not None:
+        return NO_PHRASE.isdisjoint(pair.groups())
+    return not is_noise(value) and (is_hyphenated(value) or _is_signed(value))
+
+
+def _is_signed(value: str) -> bool:
+    return (
+        len(value) >= _SHORTEST_SIGNED
+        and len(_SIGNS.findall(value)) >= _LEAST_SIGNS
+        and any(map(str.islower, value))
+        and any(map(str.isupper, value))
+        and _BRACKETS.search(value) is None
+    )
+
+
+def is_nested_key(value: str) -> bool:
+    """Return whether a value below the name of a service is its key."""
+    return is_secret(value) or (is_hyphenated(value) and not is_noise(value))
+
+
+def is_marked_password(value: str) -> bool:
+    """Return whether a value in quotation marks, which has further ones in it, is a password."""
+    letters = _QUOTES.sub("", value)
+    return is_bare_password(letters) or is_random_word(letters)
+
+
+CHECKS: Final[dict[str, Callable[[str], bool]]] = {
+    "chosen-secret": is_chosen_secret,
+    "nested-key": is_nested_key,
+    "marked-password": is_marked_password,
+}

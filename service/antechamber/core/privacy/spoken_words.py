@@ -1,0 +1,43 @@
+"""The words with which a sentence names a password or another secret, in several languages."""
+
+# ruff: noqa: RUF001 -- the signs of other scripts are searched for
+
+from typing import Final
+
+from antechamber.core.privacy.automata import compile_pattern
+
+_LOGIN_WORDS: Final = (
+    "pass(?:word|phrase|code|wd)s?|[a-z0-9]{1,20}_pass|pwd|pw|logins?|log in|sign in|credentials?|creds|"
+    "(?:root|admin|user|db|app)?passwor[dt]s?|[a-zäöüß]{1,20}passwort|(?:zugangs|zugriffs)(?:code|daten|kennwort|passwort)|"
+    "kenn(?:wort|wörter)|lösungswort|losung|geheimwort|anmeld(?:en|ung|edaten)|kommst du|kommt man|"
+    "(?:wi-?fi|wlan|wpa2?|network|netzwerk)[ -]?(?:key|schlüssel)|"
+    "(?:wi-?fi|wlan|ssid)[^\n.;]{1,30}[ ,;](?:key|clé|clave)|"
+    "(?:cl[ée]|clave|chave|chiave)(?: del| do| de la)? (?:wi-?fi|wpa2?|wlan)|"
+    "mots? de passe|mdp|code d['’]acc[eè]s|phrase (?:secr[eè]te|de passe)|identifiants?|secret partag[ée]|"
+    "connexion|connecte[rz]?(?:-(?:toi|vous))?|shared secret|gemeinsames geheimnis|"
+    "contrase(?:ñ|n)as?|clave(?: de acceso)?|frase de paso|credenciales|secreto compartido|"
+    "entrar?(?: como)?|acced[ea]r? como|(?:inici\\w+ (?:de )?|la )sesi[óo]n|"
+    "senha|palavra[- ]passe|credenciais|(?:mud|alter|troc)[a-z]{1,3} a senha para|"
+    "parola d['’]ordine|credenziali|cambiat[oa] la password in|"
+    "has[łl][oa]|wachtwoord(?:en)?|lösenord(?:et)?|adgangskoden?|passord(?:et)?|"
+    "(?:the|my|la|le|mi|mon|key ?store|root|admin|db|router|guest|wi-?fi|login|temp) pass"
+)
+_KEY_WORDS: Final = (
+    "token de acceso|(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
+    "(?:api|access|secret|shared|private|encryption|signing|license|account|master|storage|auth|service|host|admin)"
+    "[ _-]?keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|secret_key_base|"
+    "(?:use|using|with|is|enter|take) (?:the|this|our|my) key|(?:auth|access) code|"
+    "(?:(?:zugangs|zugriffs|api|geheim|sitzungs|client|app|dienst|service)-?)?schlüssel|(?:zugangs|zugriffs)token|"
+    "geheimnis(?: zum signieren)?|"
+    "cl[ée]s?(?: (?:api|d['’]api|d['’]acc[eè]s|secr[eè]te|priv[ée]e))?|jeton(?: d['’]acc[eè]s)?|"
+    "chiave (?:api|d['’]accesso|segreta|privata|di accesso)|chave (?:(?:de |da )?api|de acesso|secreta|privada)|"
+    "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|secreto"
+)
+CUE: Final = compile_pattern(
+    rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
+    "|(密码|密碼|口令|登[录錄入]|认证信息|凭据|凭证|パスワード|パスフレーズ|パス[はが：:]|合言葉|暗証(?:番号|コード)?|"
+    "ログイン|認証情報|비밀번호|비번|암호|[Пп]арол(?:ь|я|ем|и|ю)(?: (?:от|для|к) [а-яё-]{2,20})?|[Уу]чётные данные)"
+    "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵)|"
+    "(?:(?i:api)|액세스|비밀|접근) ?키|토큰|시크릿|[Кк]люч(?:а|ом)? (?i:api|доступа)|[Тт]окен(?:а|ом)?)"
+)
+"""Names of passwords and logins as groups 1 and 3, and names of keys and tokens as groups 2 and 4."""
