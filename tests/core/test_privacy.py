@@ -31,11 +31,11 @@ JOINT = "-" * 5
 
 PRIVATE: dict[str, list[str]] = {
     "private-key-pem": [
-        f"{JOINT}BEGIN PRIVATE KEY{JOINT}",
-        f"{JOINT}BEGIN RSA PRIVATE KEY{JOINT}",
+        f"{JOINT}BEGIN PRIVATE KEY{JOINT}\nMIIE",
+        f"{JOINT}BEGIN RSA PRIVATE KEY{JOINT}\nProc-Type: 4,ENCRYPTED",
         f"x{JOINT}BEGIN ENCRYPTED PRIVATE KEY{JOINT}\nMIIB",
-        f"{JOINT}BEGIN PGP PRIVATE KEY BLOCK{JOINT}",
-        f"{JOINT}BEGIN OPENSSH PRIVATE KEY{JOINT}",
+        f"{JOINT}BEGIN PGP PRIVATE KEY BLOCK{JOINT}\n\nlQOYBGKk8xQBCADX",
+        f"{JOINT}BEGIN OPENSSH PRIVATE KEY{JOINT}\\nb3BlbnNz",
     ],
     "private-key-putty": ["PuTTY-User-Key-File-" + "2: ssh-rsa", "PuTTY-User-Key-File-" + "3: ssh-ed25519"],
     "private-key-age": ["AGE-SECRET-" + "KEY-1" + "Q" * 58],
@@ -110,7 +110,13 @@ PRIVATE: dict[str, list[str]] = {
     ],
 }
 HARMLESS: dict[str, list[str]] = {
-    "private-key-pem": [f"{JOINT}BEGIN PUBLIC KEY{JOINT}", f"{JOINT}BEGIN CERTIFICATE{JOINT}", "BEGIN PRIVATE KEY"],
+    "private-key-pem": [
+        f"{JOINT}BEGIN PUBLIC KEY{JOINT}\nMIIB",
+        f"{JOINT}BEGIN CERTIFICATE{JOINT}\nMIIB",
+        "BEGIN PRIVATE KEY",
+        f"The file begins with {JOINT}BEGIN PRIVATE KEY{JOINT} in the first line.",
+        f"{JOINT}BEGIN PRIVATE KEY{JOINT}\n...\n{JOINT}END PRIVATE KEY{JOINT}",
+    ],
     "private-key-putty": ["PuTTY-User-Key-File-1:", "PuTTY-User-Key-File"],
     "private-key-age": ["AGE-SECRET-" + "KEY-1" + "Q" * 57, "AGE-SECRET-" + "KEY-1" + "B" * 58],
     "antechamber-token": [OWN[:-1] + ("a" if OWN[-1] != "a" else "b"), "antp_" + "a" * 36, f"x{OWN}", OWN[:-1]],
