@@ -129,6 +129,7 @@ ACCEPTED: dict[str, list[str]] = {
     "chosen-secret": ["copper." + "winter2", "copper-violin-" + "meadow-thunder", "ucGBRajwkl+n" + "^uMpE!Vg"],
     "nested-key": [RANDOM, "copper-violin-" + "meadow-thunder"],
     "marked-password": ["'O''Brien" + "IRvp4b'", "\"kyMFf'Www" + 'SCNEIh"'],
+    "recovery-code": ["0f2w-" + "rhaj"],
     "bitlocker-key": ["294921-567105-432091-170203-" + "654577-123552-099891-311322"],
     "pair-password": [
         "Passw0rd!" + "x",
@@ -206,6 +207,7 @@ REFUSED: dict[str, list[str]] = {
     "chosen-secret": ["secret.winter2", "user-name", "aB!c@d", "AbCdEf!g@H()", "lower!case@only"],
     "nested-key": ["user-name", "${KEY}"],
     "marked-password": ["'it''s'", '"doesn\'t"'],
+    "recovery-code": ["fast-path"],
     "bitlocker-key": [
         "294922-567105-432091-170203-654577-123552-099891-311322",
         "720896-567105-432091-170203-654577-123552-099891-311322",
@@ -315,7 +317,11 @@ def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after:
         "La contraseña es 1Password, como siempre.",
         "パスワードは1Passwordにあります",
         "パスワードはVault2で管理",
+        "The password is of the kind :class:`bytes`.",
         "Is the password set?\nYes, see step2 of the list.",
+        "Password forgotten? reset-link2",
+        "Which login?\nroot@db3",
+        "Set the password with create-react-native-library.",
         "Which token is it?\nabcdef" + "Tr0ub4",
         "The password is sent with XMLHttpRequest.",
         "The password is state-of-the-art.",

@@ -47,8 +47,14 @@ def is_marked_password(value: str) -> bool:
     return is_bare_password(letters) or is_random_word(letters)
 
 
+def is_recovery_code(value: str) -> bool:
+    """Return whether groups of letters and digits are no words."""
+    return any(map(str.isdecimal, value))
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "chosen-secret": is_chosen_secret,
     "nested-key": is_nested_key,
     "marked-password": is_marked_password,
+    "recovery-code": is_recovery_code,
 }

@@ -21,6 +21,7 @@ from antechamber.core.privacy.passwords import (
     is_secret,
     is_spoken_password,
 )
+from antechamber.core.privacy.phrases import is_hyphenated
 from antechamber.core.privacy.spoken_words import CUE
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
@@ -106,7 +107,8 @@ _END: Final = re.compile(
 """The end of a sentence; a question goes on in its answer, and what a sign at the end of a password divides."""
 _ANSWER: Final = re.compile(
     r"[^?？\n]{0,60}[?？](?=\s)[ \t]*"
-    r"(?:\r?\n[ \t]*(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：]|[>*–-]{1,2})[ \t]*){0,2})?"
+    r"(?P<below>\r?\n[ \t]*"
+    r"(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：]|[>*–-]{1,2})[ \t]*){0,2})?"
     rf"(?={_VALUE}[ \t]*(?:$|\n))"
 )
 """A question for a password, and its answer: a value that is alone behind it, or on the next line."""
@@ -115,6 +117,12 @@ _STRONG_LENGTH: Final = 8
 _LONG_NUMBER: Final = 6
 _CUES: Final = 4
 _PASSWORD_GROUPS: Final = (1, 3)
+_ACCOUNT: Final = re.compile("[a-z]+@[a-z]+[0-9]*")
+"""An account on a machine, which answers a question for a login."""
+_LOOSE: Final = re.compile(
+    "(?:(?:with|and|use|try|from|mit|und|avec|et|con|y|von|da) |[,，、(（])[ \t]*", re.IGNORECASE
+)
+"""Links behind which words joined by hyphens are the name of a program."""
 
 
 def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
@@ -205,7 +213,12 @@ def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int
 def _find_answer(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
     """Return the span of the answer to a question for a password."""
     answer = _ANSWER.match(text, start, start + _WINDOW) if judge.is_password else None
-    return judge.span(answer, linked=True) if answer is not None else None
+    if answer is None or _ACCOUNT.fullmatch(answer["bare"] or ""):
+        return None
+    # A single word behind a question may be its subject, as in `Password forgotten? reset-link2`.
+    if answer["below"] is None and not is_pair_password(answer["bare"] or answer["quoted"]):
+        return None
+    return judge.span(answer, linked=True)
 
 
 def _is_of_code(link: re.Match[str], window: str) -> bool:
@@ -216,6 +229,8 @@ def _is_of_code(link: re.Match[str], window: str) -> bool:
     if sign == ":" and _ROLE.match(window, link.start()):
         return True
     if _OUTCOME.search(window, 0, link.end()):
+        return True
+    if _LOOSE.fullmatch(sign) and is_hyphenated((link["bare"] or "").rstrip(_TRAIL)):
         return True
     return sign[:1] in _LISTING and ((link["quoted"] or "").isalpha() or bool(_ARGUMENT.match(link["bare"] or "")))
 
