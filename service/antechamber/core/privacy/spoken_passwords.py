@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antechamber.core.privacy.automata import Offsets, search
+from antechamber.core.privacy.automata import Offsets, compile_set, search
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.passwords import (
     is_member,
@@ -36,7 +36,9 @@ _JUDGED: Final = 15
 """Effort of one value …"""
 _LENGTH: Final = 4
 """… and the characters of the value that count as one unit in addition."""
-_HINT: Final = re.compile("[0-9\"'`“‘”„«「『《@#$%&*+=~^]|!\\S|[a-z][A-Z]|[A-Z]{2}[a-z]|-[a-z]{3,9}-[a-z]{3,9}-")
+_MAY_HOLD: Final = compile_set(
+    "[0-9\"'`“‘”„«「『《@#$%&*+=~^]|![^ \t\n]|[a-z][A-Z]|[A-Z]{2}[a-z]|-[a-z]{3,9}-[a-z]{3,9}-"
+)
 """A window without any of these has no value: signs, changes of case within a word, and words joined by hyphens."""
 _OPENING: Final = "\"'`“‘”„«「『《"
 _CLOSING: Final = "\"'`”’“»」』》"
@@ -191,7 +193,7 @@ def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int
     window = text[start : start + _WINDOW]
     if (end := _END.search(window)) is not None:
         window = window[: end.start()]
-    if not _HINT.search(window):
+    if not _MAY_HOLD(window.encode(errors="replace")):
         return
     judge.effort.spend(_WINDOWED)
     inside = 0
@@ -239,7 +241,7 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
     """Return the span of a value that the text uses as what the cue names."""
     offset = max(0, end - _BEFORE)
     window = text[offset:end]
-    if not _HINT.search(window):
+    if not _MAY_HOLD(window.encode(errors="replace")):
         return None
     judge.effort.spend(_WINDOWED)
     for pattern in (_AS, _USE, _WITH, _DASH):
