@@ -288,6 +288,7 @@ def spoken(text: str) -> list[str]:
         ("<ada> what's the pw?\n<bob> ", STRONG, "\n<ada> thanks"),
         ("Q: password for jenkins?\nA: ", STRONG, ""),
         ("小李: 密码多少?\n小王: ", STRONG, ""),
+        ("Who knows the root password?\n\nbob> `", STRONG, "`"),
         ("What's the password? ", STRONG, ""),
     ],
 )

@@ -109,8 +109,8 @@ _END: Final = re.compile(
 """The end of a sentence; a question goes on in its answer, and what a sign at the end of a password divides."""
 _ANSWER: Final = re.compile(
     r"[^?？\n]{0,60}[?？](?=\s)[ \t]*"
-    r"(?P<below>\r?\n[ \t]*"
-    r"(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：]|[>*–-]{1,2})[ \t]*){0,2})?"
+    r"(?P<below>\r?\n(?:[ \t]*\r?\n)?[ \t]*"
+    r"(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：>]|[>*–-]{1,2})[ \t]*){0,2})?"
     rf"(?={_VALUE}[ \t]*(?:$|\n))"
 )
 """A question for a password, and its answer: a value that is alone behind it, or on the next line."""
