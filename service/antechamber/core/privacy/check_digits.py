@@ -106,7 +106,7 @@ def is_german_health_id(number: str) -> bool:
     signs = _SIGNS.sub("", number).upper()
     digits = [int(digit) for digit in f"{ord(signs[0]) - ord('A') + 1:02}{signs[1:]}"]
     products = map(mul, digits[:10], (1, 2) * 5)
-    return sum(product // 10 + product % 10 for product in products) % 10 == digits[10]
+    return bool(sum(product // 10 + product % 10 for product in products) % 10 == digits[10])
 
 
 def is_luhn(number: str) -> bool:
