@@ -115,6 +115,7 @@ def test_checks_of_other_countries_follow_their_issuers() -> None:
         "sv-dui": "00016297-" + "5",
         "uy-ci": "1.234.567-" + "2",
         "hu-taj": "12345678" + "8",
+        "lu-matricule": "1893120105" + "732",
     }.items():
         assert CHECKS[name](number), name
         wrong = number[:-1] + ("1" if number[-1] != "1" else "2") if number[-1] != ")" else number[:-2] + "5)"

@@ -16,7 +16,7 @@ from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.registry import CHECKS
 from antechamber.core.privacy.seed_phrases import find_seed_phrases, may_have_seed_phrase
 from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
-from antechamber.core.privacy.values import is_published
+from antechamber.core.privacy.values import is_published, variety_of
 from support import GATE
 
 STRONG = "Tr0ub4" + "dor&3"
@@ -588,3 +588,14 @@ def test_the_end_of_a_path_is_no_password(text: str) -> None:
     assert list(find_spoken_secrets(text, Effort())) == []
     login = f"login: root / {STRONG}"
     assert [login[start:end] for start, end in find_spoken_secrets(login, Effort())] == [STRONG]
+
+
+def test_the_variety_of_a_value_counts_its_classes_of_signs() -> None:
+    """Lower case, upper case, digits and other signs count once each."""
+    assert [variety_of(value) for value in ("abc", "abC", "abC1", "abC1!")] == [1, 2, 3, 4]
+
+
+def test_the_end_of_a_russian_word_is_no_link() -> None:
+    """The word for "but" leads to a password; the same letter at the end of another word does not."""
+    assert not GATE.scan({"": "пароль не хранится; сборка 63889401"})
+    assert GATE.scan({"": "пароль не Winter2024, \u0430 Gk7tPwq2xZ"})

@@ -64,7 +64,7 @@ _SIGNS: Final = (
     "是|为|為|は|を|를|을|叫|用|が|、|는|은|输入|輸入|たら"
 )
 _LINK: Final = re.compile(
-    rf"(?:(?<![a-zäöüßéèáíóúñ])(?:{_LINKS})[ ]|{_SIGNS})[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})", re.IGNORECASE
+    rf"(?:(?<![a-zäöüßéèáíóúñа-яё])(?:{_LINKS})[ ]|{_SIGNS})[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})", re.IGNORECASE
 )
 _PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$")
 """What is before a slash in an absolute path; elsewhere a slash may divide an account and its password."""
