@@ -112,8 +112,9 @@ _ORDER: Final = re.compile(
 )
 """The end of a text before digits that number an order or another thing."""
 _PARTITION: Final = 1 << 51
+"""Zeebe numbers the keys of its partition P from P * 2**51 on; they look like cards of three issuers, …"""
 _KEYS: Final = 1 << 32
-"""Zeebe numbers the keys of its partition P from P * 2**51 on; the first of them look like cards of three issuers."""
+"""… as far as this many of them, which no real card is likely to be."""
 _ORDER_REACH: Final = 32
 """Characters before bare digits that are searched for such a word."""
 

@@ -1,4 +1,4 @@
-"""Check digits of ids that `python-stdnum` does not cover, by what their issuers publish.
+"""Checks of ids that `python-stdnum` does not cover: check digits as issuers publish them, and what is no id at all.
 
 Each function takes a number as it is written. It may raise ValueError, IndexError or KeyError for one of another form.
 """
@@ -217,7 +217,7 @@ _DATE: Final = re.compile("(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]
 
 
 def is_plain_id(number: str) -> bool:
-    """Return whether a number without known check digits may be an id: no plain date or time, not rounded, no mask."""
+    """Return whether a number without known check digits may be an id: no date or time, no limit, no mask."""
     digits = "".join(_DIGIT.findall(number))
     return (
         len(digits) >= _FEWEST
@@ -225,6 +225,7 @@ def is_plain_id(number: str) -> bool:
         and not digits.endswith("0000")
         and not (number.isdecimal() and _DATE.fullmatch(digits))
         and digits not in "01234567890123456789"
+        and int(digits).bit_count() > 1
     )
 
 
@@ -260,4 +261,4 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "plain-id": is_plain_id,
     "document-id": is_document_id,
 }
-"""Checks by country and number."""
+"""Checks by name: those of a country begin with its code."""

@@ -7,9 +7,7 @@ from typing import Final
 from antechamber.core.privacy.letters import is_random_word
 from antechamber.core.privacy.passwords import is_bare_password, is_noise, is_secret
 from antechamber.core.privacy.phrases import is_hyphenated
-from antechamber.core.privacy.words import NO_PHRASE
 
-_PAIR: Final = re.compile(r"([a-z]{5,12})\.([a-z]{5,12})[0-9]{1,4}")
 _SIGNS: Final = re.compile("[!#$%^?@~+&*]")
 _BRACKETS: Final = re.compile(r"[\[\](){}<>|\\=/:,]")
 """Signs of code, addresses and regular expressions."""
@@ -19,10 +17,7 @@ _QUOTES: Final = re.compile(r"\\?[\"'’]")  # noqa: RUF001 -- an apostrophe of 
 
 
 def is_chosen_secret(value: str) -> bool:
-    """Return whether a value is words with a number or hyphens between them, or letters of both cases among signs."""
-    pair = _PAIR.fullmatch(value)
-    if pair is not None:
-        return NO_PHRASE.isdisjoint(pair.groups())
+    """Return whether a value is words with hyphens between them, or letters of both cases among signs."""
     return not is_noise(value) and (is_hyphenated(value) or _is_signed(value))
 
 

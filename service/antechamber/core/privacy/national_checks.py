@@ -49,10 +49,10 @@ def _passes(check: Callable[[str], bool], number: str) -> bool:
     """
     if _ONE_DIGIT.fullmatch(_SIGNS.sub("", number)):
         return False
-    return any(_passes_so(check, form) for form in dict.fromkeys((number, _SIGNS.sub("", number))))
+    return any(_is_correct(check, form) for form in dict.fromkeys((number, _SIGNS.sub("", number))))
 
 
-def _passes_so(check: Callable[[str], bool], number: str) -> bool:
+def _is_correct(check: Callable[[str], bool], number: str) -> bool:
     try:
         return check(number)
     except _FAILURES:

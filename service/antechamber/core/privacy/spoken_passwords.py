@@ -121,6 +121,12 @@ _CUES: Final = 4
 _PASSWORD_GROUPS: Final = (1, 3)
 _ACCOUNT: Final = re.compile("[a-z]+@[a-z]+[0-9]*")
 """An account on a machine, which answers a question for a login."""
+_LOGIN: Final = re.compile(
+    "log(?: ?ins?)?|sign in|connexion|connecte.*|entrar|.*sesi[óo]n|kommst du|kommt man|登[录錄]|ログイン",
+    re.IGNORECASE,
+)
+"""Cues behind which a place is as frequent as a password."""
+_PROGRAM: Final = re.compile(r"[A-Z][A-Za-z]{2,}[0-9]{1,2}(?:\.[0-9]{1,3})*")
 _LOOSE: Final = re.compile(
     "(?:(?:with|and|use|try|from|mit|und|avec|et|con|y|von|da) |[,，、(（])[ \t]*", re.IGNORECASE
 )
@@ -144,11 +150,17 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         if _OTHER_NOUN.match(text, end) is not None or _is_called(text, start, end):
             continue
         judge.is_password = group in _PASSWORD_GROUPS
+        is_login = _LOGIN.fullmatch(text, start, end) is not None
         for span in _spans_of(text, start, end, judge):
-            if span[0] >= done:
+            if span[0] >= done and not (is_login and _is_place(text[slice(*span)])):
                 # A sign at the end of a sentence may be the last one of the password.
                 done = span[1] + (text[span[1] : span[1] + 1] == "!")
                 yield span[0], done
+
+
+def _is_place(value: str) -> bool:
+    """Return whether a value is rather what one logs in to: a program with its version, or the name of a machine."""
+    return _PROGRAM.fullmatch(value) is not None or is_hyphenated(value)
 
 
 def _spans_of(text: str, start: int, end: int, judge: "_Judge") -> list[tuple[int, int]]:
