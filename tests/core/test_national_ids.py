@@ -177,3 +177,10 @@ def test_each_rule_is_data_with_a_source_of_check_digits() -> None:
     for rule in RULES:
         assert isinstance(rule, Rule)
         assert rule.context or rule.action == "warn" or rule.rule_id.endswith("-named"), rule.rule_id
+
+
+def test_no_rule_names_a_context_word_twice() -> None:
+    """Case is ignored, so that a word in two cases is one."""
+    for rule in GATE.rules:
+        words = [word.lower() for word in rule.context]
+        assert len(words) == len(set(words)), rule.rule_id
