@@ -6,21 +6,17 @@ import os
 from collections.abc import Generator, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from antechamber.logs import LineFormatter
 from antechamber.permanence import permanent
 from antechamber.settings import Location
+from parts import ENGINES, PARTS, engine_of, select
 from support import Databases, Service, quick_folder, running, sent_texts, texts_in_log, write_policies
 
-ENGINES = ["sqlite", "postgres"]
-TESTS = Path(__file__).parent
-UNMEASURED = frozenset((TESTS / "unmeasured.txt").read_text().split())
-"""Long tests whose lines other tests run; `scripts/choose_measured` chooses them."""
 SLOWEST = (
-    "test_proofs.py",
+    "test_alarms.py",
     "test_accessibility.py",
     "test_disk_faults.py",
     "test_large_pages.py",
@@ -79,32 +75,25 @@ def pytest_collection() -> Generator[None, bool | None, bool | None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that run a proof at full length, and one half of the tests."""
+    """Add the options that run a proof at full length, and one part of the tests."""
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
-    parser.addoption(
-        "--half",
-        choices=["measured", "others", "candidates"],
-        help="only tests that measure coverage, only those that run no further lines in this process, or all that "
-        "scripts/choose_measured may choose",
-    )
+    parts = "; ".join(f"{name}: {what}" for name, what in PARTS.items())
+    parser.addoption("--part", choices=list(PARTS), help=f"only some of the tests: {parts}")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select one half of the tests if that is asked for, and start the slowest tests first, one on each worker.
+    """Select one part of the tests if that is asked for, and start the slowest tests first, one on each worker.
 
     A late slow test would leave the other workers idle. Each worker begins with a share of the list in a row. The other
     tests keep their order, in which those of a module follow each other and share its fixtures.
     """
     for item in items:
-        if _runs_on_postgres(item):
+        if engine_of(item) == "postgres":
             item.add_marker(pytest.mark.filterwarnings(f"ignore:{RANDOM_STATE}"))
-    if half := config.getoption("--half"):
-        wanted = {"measured": _is_measured, "others": lambda one: not _is_measured(one), "candidates": _is_candidate}[
-            half
-        ]
-        config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
-        items[:] = [item for item in items if wanted(item)]
+    if part := config.getoption("--part"):
+        items[:], left_out = select(items, part)
+        config.hook.pytest_deselected(items=left_out)
     slow = sorted((item for item in items if item.path.name in SLOWEST), key=lambda item: SLOWEST.index(item.path.name))
     others = [item for item in items if item.path.name not in SLOWEST]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
@@ -114,49 +103,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for share, (first, last) in enumerate(pairwise(bounds))
         for item in (*slow[share::workers], *others[first:last])
     ]
-
-
-def _runs_on_postgres(item: pytest.Item) -> bool:
-    call = getattr(item, "callspec", None)
-    return call is not None and "postgres" in call.params.values()
-
-
-def _is_measured(item: pytest.Item) -> bool:
-    name = f"{item.path.relative_to(TESTS).as_posix()}::{getattr(item, 'originalname', item.name)}"
-    return name not in UNMEASURED and _is_candidate(item)
-
-
-def _is_candidate(item: pytest.Item) -> bool:
-    """Return whether a case may run lines that no other case of its test runs in this process.
-
-    One that repeats a test of SQLite on PostgreSQL runs the same lines outside the store; one of a started process
-    runs them there. Of a test with several parameters, each value of each parameter is measured once, and not every
-    combination.
-    """
-    if "journeys" in item.path.parts:
-        return False
-    call = getattr(item, "callspec", None)
-    if call is None:
-        return True
-    repeats = _runs_on_postgres(item)
-    if repeats and "store" not in item.path.parts:
-        return False
-    return repeats + sum(_is_later(mark, call.params) for mark in item.iter_markers("parametrize")) <= 1
-
-
-def _is_later(mark: pytest.Mark, params: dict[str, Any]) -> bool:
-    """Return whether a case has another value than the first one of a parameter, or of several that change together."""
-    names, values = mark.args[0], mark.args[1]
-    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
-    first = next(iter(values), ())
-    if hasattr(first, "values") and hasattr(first, "marks"):
-        first = first.values
-    elif len(names) == 1:
-        first = (first,)
-    # An engine that a test names counts as that of the fixture.
-    return any(
-        params[name] is not value and params[name] not in ENGINES for name, value in zip(names, first, strict=True)
-    )
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,6 @@
-"""The proofs detect deliberate losses and too few attempts; `scripts/prove all --quick` runs them."""
+"""What the proofs count, and which findings or too few attempts fail them."""
 
 import contextlib
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,73 +19,12 @@ from proofs.failover_load import branches
 from proofs.operate_site import BrokenError, demand
 from proofs.operate_work import Work
 from proofs.soak_disturbances import KINDS, Outages
-from proofs.soak_resources import MAX_FILES, Sample, Series, growth
+from proofs.soak_resources import Sample, Series, growth
 from proofs.watched import Manners
+from proving import prove, run
 from support import PRODUCERS, Service, running, write_policies
 from test_logs import line as logged
 from test_logs import raised
-
-pytestmark = pytest.mark.timeout(600)
-
-SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `scripts/prove` as a separate process."""
-    command = [sys.executable, "-m", "proofs", *arguments]
-    there = os.environ | {"PYTHONPATH": os.pathsep.join([str(SCRIPTS), str(Path(__file__).parent)])}
-    return subprocess.run(command, env=there, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603 -- our own program
-
-
-def prove(proof: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """Run a proof; return its exit status and its final counts."""
-    done = run(proof, "--json", *options)
-    assert done.stdout, done.stderr
-    numbers: dict[str, Any] = msgspec.json.decode(done.stdout)
-    return done.returncode, numbers
-
-
-@ENGINES
-def test_the_proof_sees_what_is_lost_and_what_is_doubled(engine: str) -> None:
-    """The proof counts rows removed and added behind the service's back, and fails."""
-    status, numbers = prove("crash", "--kills", "4", "--sabotage", "--engine", engine)
-    assert (numbers["lost"], numbers["doubled"], numbers["decisions_lost"]) == (1, 1, 1)
-    assert numbers["too_little"] == []
-    assert status == 1
-
-
-def test_the_proof_notices_a_ledger_that_was_lost() -> None:
-    """Without the ledger the same event is sent under another key, and the proof fails."""
-    status, numbers = prove("ledger", "--quick", "--sabotage", "--act", "submit")
-    assert any("2 keys taken" in line for line in numbers["wrong"])
-    assert numbers["too_little"] == []
-    assert status == 1
-
-
-def test_the_proof_sees_an_effect_too_many() -> None:
-    """When a call is sent again against its strategy, the proof counts the effects and fails."""
-    status, numbers = prove("guard", "--calls", "16", "--tool", "append", "--sabotage")
-    assert any("2+ effects" in line for line in numbers["wrong"])
-    assert numbers["too_little"] == []
-    assert status == 1
-
-
-def test_the_proof_sees_a_mirror_that_differs() -> None:
-    """A memory that is missing in the mirror and a text that remained in its file are counted, and the proof fails."""
-    status, numbers = prove("mirror", "--kills", "2", "--sabotage")
-    assert (numbers["differences"], numbers["remains"]) == (1, 1)
-    assert numbers["too_little"] == []
-    assert status == 1
-
-
-def test_the_proof_sees_an_answer_that_a_backup_lacks() -> None:
-    """A key that is taken from the last restored backup is counted as missing, and the proof fails."""
-    status, numbers = prove("backup", "--backups", "2", "--sabotage")
-    assert (numbers["missing"], numbers["unusable"]) == (1, 0)
-    assert numbers["too_little"] == []
-    assert status == 1
-
 
 UNHARMED: dict[str, Any] = dict.fromkeys(
     ("lost", "doubled", "decisions_lost", "decisions_doubled", "direct_lost", "refused", "unanswered"), 0
@@ -192,18 +128,6 @@ def test_unexpected_errors_of_the_service_are_found_in_its_log() -> None:
     assert len(unexpected_errors("Traceback (most recent call last):\n  File x\nValueError\n")) == 1
 
 
-def test_the_proof_sees_a_process_that_leaks_and_what_is_lost() -> None:
-    """A process that keeps memory and files is not flat; what is taken from the tables is counted, and it fails."""
-    status, numbers = prove("soak", "--engine", "sqlite", "--minutes", "0.4", "--sabotage")
-    assert (numbers["lost"], numbers["doubled"], numbers["decisions_lost"]) == (1, 1, 1)
-    (leaking,) = [one for one in numbers["series"] if one["process"] == "host 0"]
-    assert not leaking["flat"]
-    assert leaking["files"][1] > leaking["files"][0] + MAX_FILES
-    assert (numbers["improper"], numbers["unexpected"], numbers["broken"]) == ({}, {}, [])
-    assert (numbers["mirror_differs"], numbers["keys_missing"], numbers["refusals_changed"]) == (0, 0, 0)
-    assert status == 1
-
-
 def test_a_log_that_was_signed_otherwise_has_a_branch() -> None:
     """A signed root that the final leaves do not have is found, and so is a size that the log no longer has."""
     roots = {0: {EMPTY_ROOT}, 1: {leaf_hash(b"a")}, 2: {node_hash(leaf_hash(b"a"), leaf_hash(b"b"))}}
@@ -225,14 +149,6 @@ def test_a_machine_without_namespaces_says_so_and_fails_in_ci(monkeypatch: pytes
         assert done.returncode == status
 
 
-@ENGINES
-def test_the_proof_sees_a_history_that_nothing_explains(engine: str) -> None:
-    """When answered keys disappear, the proof prints the history and fails."""
-    done = run("histories", "--histories", "2", "--sabotage", "--engine", engine)
-    assert "No order explains this history:" in done.stderr
-    assert done.returncode == 1
-
-
 def test_a_small_proof_holds_and_a_strict_one_says_that_too_little_was_tried() -> None:
     """A small explicit number is accepted, unless the minimum of the quick form is required."""
     few = ("races", "--engine", "sqlite", "--races", "3")
@@ -241,16 +157,6 @@ def test_a_small_proof_holds_and_a_strict_one_says_that_too_little_was_tried() -
     done = run(*few, "--strict")
     assert done.returncode == 1
     assert "too little was tried: made 3 instead of at least 50" in done.stderr
-
-
-def test_all_proofs_go_on_after_one_that_fails_and_the_table_names_it() -> None:
-    """A race decided beforehand fails; the next proof still runs and holds, and the table keeps their order."""
-    chosen = ("--engine", "sqlite", "--only", "races", "--only", "tamper", "--sabotage", "races")
-    done = run("all", "--quick", *chosen)
-    table = [line.split()[:3] for line in done.stdout.partition("seconds\n")[2].splitlines()]
-    assert table == [["races", "sqlite", "FAILED"], ["tamper", "sqlite", "ok"]]
-    assert "1 of 2 proofs failed." in done.stderr
-    assert done.returncode == 1
 
 
 class Door:

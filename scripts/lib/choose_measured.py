@@ -31,7 +31,7 @@ def main() -> None:
     argparse.ArgumentParser(prog="scripts/choose_measured", description=__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data, report = Path(folder) / "coverage", Path(folder) / "report.xml"
-        options = ["--numprocesses", str((os.cpu_count() or 1) + 1), "--half", "candidates", "--cov", "--cov-report="]
+        options = ["--numprocesses", str((os.cpu_count() or 1) + 1), "--part", "candidates", "--cov", "--cov-report="]
         command = [sys.executable, "-m", "pytest", *options, "--cov-context=test", f"--junitxml={report}"]
         subprocess.run(command, cwd=TESTS.parent, env=os.environ | {"COVERAGE_FILE": str(data)}, check=True)  # noqa: S603 -- our own tests
         lines, seconds = read_lines(data), read_seconds(report)
@@ -43,9 +43,12 @@ def main() -> None:
 
 
 def choose(
-    lines: Mapping[str, Collection[Hashable]], seconds: Mapping[str, float], chance: Collection[str]
+    lines: Mapping[str, Collection[Hashable]],
+    seconds: Mapping[str, float],
+    chance: Collection[str],
+    shortest: float = SHORT,
 ) -> set[str]:
-    """Return the long tests without which everything is still run, the longest first.
+    """Return the tests of `shortest` seconds or more without which everything is still run, the longest first.
 
     `lines` has the lines or branches that each test runs, `chance` the tests that run other ones each time: these
     replace no other test.
@@ -57,7 +60,7 @@ def choose(
     for test in sorted(seconds, key=lambda one: (one not in chance, -seconds[one], one)):
         own = lines.get(test, ())
         least = RUNS if test in chance else RUNS + 1
-        if seconds[test] >= SHORT and all(runs[one] >= least for one in own):
+        if seconds[test] >= shortest and all(runs[one] >= least for one in own):
             chosen.add(test)
             runs.subtract(() if test in chance else own)
     return chosen

@@ -19,6 +19,9 @@ from lib.processes import end
 from proofs import closing
 
 PROOFS: Final = (
+    "repeats",
+    "journeys",
+    "alarms",
     "crash",
     "races",
     "histories",
@@ -31,9 +34,9 @@ PROOFS: Final = (
     "operate",
     "soak",
 )
-"""The modules of this package with a `command`, its `ENGINES` and `brief`."""
+"""The modules of this package with a `command`, its `ENGINES` and `brief`; the longest quick forms begin."""
 ENGINES: Final = ("sqlite", "postgres")
-QUICK_SECONDS: Final = 900
+QUICK_SECONDS: Final = 1800
 """Timeout of a quick proof in seconds."""
 QUICK_JOBS: Final = 2
 """Quick proofs at a time. A quick proof waits for other processes about half the time, and judges no speed."""
