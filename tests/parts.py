@@ -19,6 +19,7 @@ PARTS: Final[dict[str, str]] = {
     "repeats": "what repeats a test of SQLite on PostgreSQL outside the store",
     "short-repeats": "of these, those that together run each statement",
     "alarms": "sabotaged proofs, which must fail",
+    "short-alarms": "of these, those on SQLite",
     "candidates": "what scripts/choose_measured may choose",
 }
 """Each part, with what is in it."""
@@ -44,6 +45,7 @@ def select(items: Sequence[pytest.Item], part: str) -> tuple[list[pytest.Item], 
     within: dict[str, Callable[[pytest.Item], bool]] = {
         "candidates": is_candidate,
         "short-repeats": lambda item: place(item) == "repeats" and name_of(item) not in SAME_STATEMENTS,
+        "short-alarms": lambda item: place(item) == "alarms" and engine_of(item) != "postgres",
     }
     belongs = within.get(part, lambda item: place(item) == part)
     chosen = [item for item in items if belongs(item)]

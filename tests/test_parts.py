@@ -65,7 +65,8 @@ def test_each_test_is_in_one_part() -> None:
     assert sorted(name for names in parts.values() for name in names) == sorted(collected())
     assert all(parts.values())
     assert {name.partition("::")[0] for name in parts["repeats"]} == {"tests/web/test_notes.py"}
-    assert set(collected("--part", "short-repeats")) < set(parts["repeats"])
+    for part in ("repeats", "alarms"):
+        assert set(collected("--part", f"short-{part}")) < set(parts[part])
 
 
 @pytest.mark.parametrize("listed", [UNMEASURED, SAME_STATEMENTS], ids=["unmeasured", "same statements"])

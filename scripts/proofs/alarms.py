@@ -5,11 +5,12 @@ from typing import Final
 import click
 
 from proofs import closing
-from proofs.suite import Part, brief
+from proofs.suite import Part, Short, brief
 
 __all__ = ["ENGINES", "brief", "command"]
 ENGINES: Final = ("both",)
-PART: Final = Part("alarms", 10, "sabotage nothing, so that no proof notices anything")
+SHORT: Final = Short("short-alarms", 8, "on SQLite")
+PART: Final = Part("alarms", 10, "sabotage nothing, so that no proof notices anything", SHORT)
 
 
 @click.command(help=__doc__, short_help="sabotage the other proofs, which must notice it")

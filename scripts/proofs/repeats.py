@@ -8,11 +8,12 @@ from typing import Final
 import click
 
 from proofs import closing
-from proofs.suite import Part, brief
+from proofs.suite import Part, Short, brief
 
 __all__ = ["ENGINES", "brief", "command"]
 ENGINES: Final = ("postgres",)
-PART: Final = Part("repeats", 100, "reverse the rows of each look-up", quick="short-repeats")
+SHORT: Final = Short("short-repeats", 100, "of those tests that together run each statement")
+PART: Final = Part("repeats", 1000, "reverse the rows of each look-up", SHORT)
 
 
 @click.command(help=__doc__, short_help="repeat on PostgreSQL what tests show on SQLite")

@@ -61,14 +61,17 @@ LEAK: Final = """
 import sys, threading, time
 held = []
 def leak():
-    while True:
+    while len(held) < 800:
         held.append((open("/dev/null"), bytearray(b"x" * 200_000)))
-        time.sleep(0.1)
+        time.sleep(0.1 + len(held) / 500)
 threading.Thread(target=leak, daemon=True).start()
 from antechamber.cli import main
 main()
 """
-"""A `serve` that keeps files open and memory."""
+"""A `serve` that keeps files open and memory, ever more slowly.
+
+At its limit of 1,024 files it would answer nothing, and the proof would wait for it.
+"""
 
 
 class SlowerClient(Client):

@@ -10,7 +10,7 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -22,27 +22,36 @@ ROUNDS: Final = 3
 """Rounds of the full form: a test that depends on time or order fails in one of them."""
 
 
+class Short(NamedTuple):
+    """What the quick form runs instead: a part of `tests/parts.py`, its smallest number of tests, and what it is."""
+
+    name: str
+    least: int
+    what: str
+
+
 class Part:
     """A part of the tests as a proof.
 
-    `name` is the part of `tests/parts.py`, `quick` that of the quick form, and `least` the smallest number of tests
-    in a round. `planted` describes the mistake that a sabotage plants.
+    `name` is the part of `tests/parts.py`, and `least` the smallest number of tests in a round. `planted` describes the
+    mistake that a sabotage plants.
     """
 
-    def __init__(self, name: str, least: int, planted: str, quick: str | None = None) -> None:
+    def __init__(self, name: str, least: int, planted: str, short: Short | None = None) -> None:
         self.name = name
-        self.least = least
         self.planted = planted
-        self.quick = quick or name
+        self.long = Short(name, least, "of all tests")
+        self.short = short or self.long
 
     def prove(self, rounds: int, workers: int, paths: Sequence[str], form: closing.Form) -> closing.Numbers:
         """Run the tests of the part, or of some files, in each round; return the counts."""
+        part = self.short if form.quick else self.long
         failed: list[str] = []
         skipped = ran = 0
         with workplace() as folder:
             for number in range(1, rounds + 1):
                 report = folder / f"{number}.xml"
-                status = self._run(report, workers, paths, form)
+                status = self._run(part.name, report, workers, paths, sabotage=form.sabotage)
                 cases = list(ET.parse(report).iter("testcase")) if report.exists() else []  # noqa: S314 -- our own file
                 ran += len(cases)
                 skipped += sum(case.find("skipped") is not None for case in cases)
@@ -51,14 +60,14 @@ class Part:
         counts = {"tests": ran - skipped}
         scale = rounds if form.strict or not paths else 0
         numbers = {"rounds": rounds, **counts, "skipped": skipped, "failed": sorted(failed)}
-        return numbers | {"too_little": closing.too_little(counts, {"tests": self.least}, scale)}
+        return numbers | {"too_little": closing.too_little(counts, {"tests": part.least}, scale)}
 
-    def _run(self, report: Path, workers: int, paths: Sequence[str], form: closing.Form) -> int:
+    def _run(self, part: str, report: Path, workers: int, paths: Sequence[str], *, sabotage: bool) -> int:
         """Run one round, and return its exit status."""
         command = [sys.executable, "-m", "pytest", "-q", "--numprocesses", str(workers), "--dist", "worksteal"]
-        command += ["--part", self.quick if form.quick else self.name, f"--junitxml={report}", *paths]
+        command += ["--part", part, f"--junitxml={report}", *paths]
         environment = dict(os.environ)
-        if form.sabotage:
+        if sabotage:
             command += ["-p", "proofs.planted"]
             environment["PLANTED"] = self.name
         # Standard output is for the closing numbers.
@@ -73,9 +82,8 @@ class Part:
 
     def options(self, function: Callable[..., None]) -> Callable[..., None]:
         """Add the options of the proof; the function receives rounds, workers, paths and form."""
-        quick = "one round" if self.quick == self.name else "one round of those tests that together run each statement"
         for add in (
-            closing.options(quick=quick, sabotage=self.planted),
+            closing.options(quick=f"one round {self.short.what}", sabotage=self.planted),
             click.option(
                 "--only", "paths", multiple=True, metavar="PATH", help="a test file; may be given several times"
             ),

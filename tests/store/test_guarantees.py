@@ -2,7 +2,8 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from antechamber.core.errors import BusyError
 from antechamber.settings import Location
 from raw_sql import Raw
-from support import Service, database, dump, event, running
+from support import Service, database, dump, event, running, write_policies
 
 MEMORY = """
 INSERT INTO memories (memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
@@ -22,9 +23,8 @@ FROM proposals AS p WHERE p.proposal_id = :proposal_id
 """
 
 
-@pytest.fixture
-def filled(service: Service) -> Service:
-    """A service with an approved, a rejected, a half-approved and a pending proposal."""
+def fill(service: Service) -> None:
+    """Make an approved, a rejected, a half-approved and a pending proposal."""
     bob = service.sign_in("bob")
     for name in ("approved", "rejected", "pending"):
         service.submit(event(f"A text that is {name}.", idempotency_key=name))
@@ -39,7 +39,23 @@ def filled(service: Service) -> Service:
     assert bob.decide(proposal(service, "half"), "approve").status_code == 303
     assert service.submit(event(idempotency_key="private", visibility="private")).status_code == 422
     service.wait_until_sorted()
-    return service
+
+
+@pytest.fixture(scope="module")
+def lasting(lasting_place: Location) -> Location:
+    """A filled location, whose service has ended."""
+    with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
+        fill(service)
+    return lasting_place
+
+
+@pytest.fixture
+def filled(
+    lasting: Location, copy: Callable[[Location], AbstractContextManager[Location]], policies: Path
+) -> Iterator[Service]:
+    """A filled service of its own for each test."""
+    with copy(lasting) as location, running(location, policies) as service:
+        yield service
 
 
 def proposal(service: Service, key: str) -> str:

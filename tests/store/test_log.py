@@ -6,13 +6,13 @@ import hashlib
 import json
 import random
 import re
-import shutil
 import sqlite3
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from antechamber.core.ports.store import Rows, Store
 from antechamber.core.retention import Removal, RetentionRun
 from antechamber.settings import Location
 from antechamber.store.sqlite.packed_leaf import unpack
-from support import Databases, Desk, Service, database, event, running, write_policies
+from support import Desk, Service, database, event, running, write_policies
 
 
 def leaves(location: Location) -> list[dict[str, Any]]:
@@ -650,16 +650,10 @@ def worked(lasting_place: Location) -> Location:
 
 
 @pytest.fixture
-def copied(worked: Location, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Location]:
+def copied(worked: Location, copy: Callable[[Location], AbstractContextManager[Location]]) -> Iterator[Location]:
     """A copy of the location, to be altered."""
-    shutil.copytree(worked.data, tmp_path / "copy")
-    if worked.database_url is None:
-        yield Location(data=tmp_path / "copy")
-        return
-    databases: Databases = request.getfixturevalue("postgres")
-    url = databases.fresh(worked.database_url)
-    yield Location(data=tmp_path / "copy", database_url=url)
-    databases.drop(url)
+    with copy(worked) as location:
+        yield location
 
 
 def alter(copied: Location, statement: str) -> list[str]:
