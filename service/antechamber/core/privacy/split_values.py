@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from antechamber.core.privacy.automata import Offsets, compile_pattern, compile_set, search
+from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.engine import Engine, Search
@@ -27,9 +27,10 @@ _SHORTEST_VALUE: Final = 16
 """Characters of the shortest value that is looked for."""
 _MAY_HOLD: Final = compile_set(r"[A-Za-z](?:[0-9]|-[^A-Za-z0-9])|[0-9][A-Za-z]")
 """What every text with fragments has; RE2 finds that nothing matches in a tenth of the time."""
-_SIGNS: Final = "[A-Za-z0-9_+/=.-]"
-_FRAGMENT: Final = compile_pattern(
-    rf"(?:\A|[^A-Za-z0-9_+/=.-])({_SIGNS}*(?:[A-Za-z][0-9]|[0-9][A-Za-z]){_SIGNS}*|[A-Za-z-]*-)(?:\z|[^A-Za-z0-9_+/=.-])"
+_FRAGMENT: Final = re.compile(
+    r"(?<![A-Za-z0-9_+/=.-])(?:"
+    r"(?=[A-Za-z0-9_+/=.-]{0,128}?(?:[A-Za-z][0-9]|[0-9][A-Za-z]))[A-Za-z0-9_+/=.-]++"
+    r"|[A-Za-z-]++(?<=-)(?![A-Za-z0-9_+/=.]))"
 )
 _BEGINNING: Final = re.compile("[A-Za-z-]+-")
 """A fragment that may be the beginning of a token, without anything of its random part."""
@@ -74,23 +75,13 @@ def may_hold_fragment(text: str) -> bool:
 def fragments_of(strings: Iterable[tuple[str, str]]) -> list[Fragment]:
     """Return the fragments of an event, given as pointers and strings; at most `MAX_FRAGMENTS`."""
     found = [
-        Fragment(pointer, start, start + len(value), value)
+        Fragment(pointer, match.start(), match.start() + len(value), value)
         for pointer, text in strings
-        if len(text) >= _SHORTEST
-        for start, value in _words_of(text)
-        if _SHORTEST <= len(value) <= MAX_FRAGMENT and not _HEX.fullmatch(value)
+        for match in _FRAGMENT.finditer(text)
+        if _SHORTEST <= len(value := match[0].rstrip(".,")) <= MAX_FRAGMENT and not _HEX.fullmatch(value)
     ]
     half = MAX_FRAGMENTS // 2
     return found if len(found) <= MAX_FRAGMENTS else [*found[:half], *found[-half:]]
-
-
-def _words_of(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the words of a text that could be fragments, without the period at the end of a sentence."""
-    data = text.encode(errors="replace")
-    offset, place = Offsets(data), 0
-    while (match := search(_FRAGMENT, data, place, len(data))) is not None:
-        start, place = match[1]
-        yield offset(start), data[start:place].decode().rstrip(".,")
 
 
 def joined_values(earlier: list[list[str]], fragments: list[Fragment]) -> Iterator[tuple[Fragment, str]]:
