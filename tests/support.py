@@ -444,6 +444,13 @@ def running(location: Location | Path, policies: Path) -> Iterator[Service]:
         yield service
 
 
+def fill(place: Location, work: Callable[[Service], None]) -> Location:
+    """Let a service do some work on a location, and end it, so that tests can copy the location; return that."""
+    with running(place, write_policies(place.data.parent / "policies")) as service:
+        work(service)
+    return place
+
+
 def free_port() -> int:
     """Return a port that is not in use."""
     with socket.socket() as probe:

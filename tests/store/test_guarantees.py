@@ -12,7 +12,7 @@ import pytest
 from antechamber.core.errors import BusyError
 from antechamber.settings import Location
 from raw_sql import Raw
-from support import Service, database, dump, event, running, write_policies
+from support import Service, database, dump, event, fill, running
 
 MEMORY = """
 INSERT INTO memories (memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
@@ -23,7 +23,7 @@ FROM proposals AS p WHERE p.proposal_id = :proposal_id
 """
 
 
-def fill(service: Service) -> None:
+def propose_and_decide(service: Service) -> None:
     """Make an approved, a rejected, a half-approved and a pending proposal."""
     bob = service.sign_in("bob")
     for name in ("approved", "rejected", "pending"):
@@ -44,9 +44,7 @@ def fill(service: Service) -> None:
 @pytest.fixture(scope="module")
 def lasting(lasting_place: Location) -> Location:
     """A filled location, whose service has ended."""
-    with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
-        fill(service)
-    return lasting_place
+    return fill(lasting_place, propose_and_decide)
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ from antechamber.core.ports.store import Rows, Store
 from antechamber.core.retention import Removal, RetentionRun
 from antechamber.settings import Location
 from antechamber.store.sqlite.packed_leaf import unpack
-from support import Desk, Service, database, event, running, write_policies
+from support import Desk, Service, database, event, fill
 
 
 def leaves(location: Location) -> list[dict[str, Any]]:
@@ -644,9 +644,7 @@ TAMPERED = {
 @pytest.fixture(scope="module")
 def worked(lasting_place: Location) -> Location:
     """A location with one of every operation, whose service has ended."""
-    with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
-        busy(service)
-    return lasting_place
+    return fill(lasting_place, busy)
 
 
 @pytest.fixture
