@@ -1,6 +1,6 @@
 """The parts of the suite: which tests `scripts/test` runs, with or without coverage, and which `scripts/prove` runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,16 +10,12 @@ ENGINES: Final = ["sqlite", "postgres"]
 TESTS: Final = Path(__file__).parent
 UNMEASURED: Final = frozenset((TESTS / "unmeasured.txt").read_text().split())
 """Long tests whose lines other tests run; `scripts/choose_measured` chooses them."""
-SAME_STATEMENTS: Final = frozenset((TESTS / "same_statements.txt").read_text().split())
-"""Tests whose statements other tests run on PostgreSQL; `scripts/choose_repeats` chooses them."""
 PARTS: Final[dict[str, str]] = {
     "measured": "what measures coverage",
     "others": "all else that is in no further part",
     "journeys": "the desk in a browser",
     "repeats": "what repeats a test of SQLite on PostgreSQL outside the store",
-    "short-repeats": "of these, those that together run each statement",
     "alarms": "sabotaged proofs, which must fail",
-    "short-alarms": "of these, those on SQLite",
     "candidates": "what scripts/choose_measured may choose",
 }
 """Each part, with what is in it."""
@@ -42,13 +38,7 @@ def select(items: Sequence[pytest.Item], part: str) -> tuple[list[pytest.Item], 
             return "repeats"
         return "measured" if is_measured(item) else "others"
 
-    within: dict[str, Callable[[pytest.Item], bool]] = {
-        "candidates": is_candidate,
-        "short-repeats": lambda item: place(item) == "repeats" and name_of(item) not in SAME_STATEMENTS,
-        "short-alarms": lambda item: place(item) == "alarms" and engine_of(item) != "postgres",
-    }
-    belongs = within.get(part, lambda item: place(item) == part)
-    chosen = [item for item in items if belongs(item)]
+    chosen = [item for item in items if (is_candidate(item) if part == "candidates" else place(item) == part)]
     kept = set(chosen)
     return chosen, [item for item in items if item not in kept]
 

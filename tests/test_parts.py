@@ -1,16 +1,12 @@
-"""The parts of the suite, and which tests need no coverage or no repetition because others run the same."""
+"""The parts of the suite, and which tests need no coverage because others run their lines."""
 
-import json
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from lib import choose_repeats
 from lib.choose_measured import by_chance, choose, read_lines, read_seconds
-from parts import SAME_STATEMENTS, TESTS, UNMEASURED
+from parts import TESTS, UNMEASURED
 
 
 def test_a_long_test_is_left_out_if_others_run_its_lines() -> None:
@@ -42,14 +38,6 @@ def test_lines_and_seconds_of_all_cases_of_a_test_are_added(tmp_path: Path) -> N
     assert read_seconds(tmp_path / "report.xml") == {"web/test_a.py::test_b": 3}
 
 
-def test_statements_of_all_processes_are_added(tmp_path: Path) -> None:
-    """A statement counts with the function that runs it, so that each of its callers is repeated."""
-    for number, own in enumerate([["one", "a"], ["one", "b"], ["two", "a"]]):
-        (tmp_path / f"{number}.json").write_text(json.dumps({"web/test_a.py::test_b": [own]}))
-    found = choose_repeats.read_statements(tmp_path)
-    assert found == {"web/test_a.py::test_b": {("one", "a"), ("one", "b"), ("two", "a")}}
-
-
 def collected(*options: str) -> list[str]:
     """Return the names of the tests that pytest would run of four files."""
     files = ("journeys/test_help.py", "test_alarms.py", "web/test_notes.py", "store/test_roles.py")
@@ -65,14 +53,11 @@ def test_each_test_is_in_one_part() -> None:
     assert sorted(name for names in parts.values() for name in names) == sorted(collected())
     assert all(parts.values())
     assert {name.partition("::")[0] for name in parts["repeats"]} == {"tests/web/test_notes.py"}
-    for part in ("repeats", "alarms"):
-        assert set(collected("--part", f"short-{part}")) < set(parts[part])
 
 
-@pytest.mark.parametrize("listed", [UNMEASURED, SAME_STATEMENTS], ids=["unmeasured", "same statements"])
-def test_each_line_of_a_list_names_a_test(listed: frozenset[str]) -> None:
+def test_each_line_of_the_list_names_a_test() -> None:
     """A test that was renamed leaves no line behind, and property tests are recognized."""
-    for name in listed:
+    for name in UNMEASURED:
         file, _, test = name.partition("::")
         assert f"def {test}" in (TESTS / file).read_text(), name
     assert "core/test_canonical.py::test_normalizing_leaves_its_input_alone" in by_chance()

@@ -1,7 +1,7 @@
 """Choose the long tests that need no coverage, because other tests run the same lines and branches.
 
-Measuring doubles the processor time of a test. The run measures every test that may need it. Renew the list if the
-tests have become slow, or if a line that was covered is covered no longer; a new test is measured until then.
+Tests with coverage take a third longer. The run measures every test that may need it. Renew the list if the tests have
+become slow, or if a line that was covered is covered no longer; a new test is measured until then.
 """
 
 import argparse
@@ -43,12 +43,9 @@ def main() -> None:
 
 
 def choose(
-    lines: Mapping[str, Collection[Hashable]],
-    seconds: Mapping[str, float],
-    chance: Collection[str],
-    shortest: float = SHORT,
+    lines: Mapping[str, Collection[Hashable]], seconds: Mapping[str, float], chance: Collection[str]
 ) -> set[str]:
-    """Return the tests of `shortest` seconds or more without which everything is still run, the longest first.
+    """Return the long tests without which everything is still run, the longest first.
 
     `lines` has the lines or branches that each test runs, `chance` the tests that run other ones each time: these
     replace no other test.
@@ -60,7 +57,7 @@ def choose(
     for test in sorted(seconds, key=lambda one: (one not in chance, -seconds[one], one)):
         own = lines.get(test, ())
         least = RUNS if test in chance else RUNS + 1
-        if seconds[test] >= shortest and all(runs[one] >= least for one in own):
+        if seconds[test] >= SHORT and all(runs[one] >= least for one in own):
             chosen.add(test)
             runs.subtract(() if test in chance else own)
     return chosen

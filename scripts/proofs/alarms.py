@@ -2,19 +2,10 @@
 
 from typing import Final
 
-import click
-
-from proofs import closing
-from proofs.suite import Part, Short, brief
+from proofs.suite import Part, brief
 
 __all__ = ["ENGINES", "brief", "command"]
 ENGINES: Final = ("both",)
-SHORT: Final = Short("short-alarms", 8, "on SQLite")
-PART: Final = Part("alarms", 10, "sabotage nothing, so that no proof notices anything", SHORT)
-
-
-@click.command(help=__doc__, short_help="sabotage the other proofs, which must notice it")
-@PART.options
-def command(rounds: int | None, workers: int, paths: tuple[str, ...], form: closing.Form) -> None:
-    """Run the proof."""
-    PART.finish(rounds, workers, paths, form)
+command = Part("alarms", 10, "sabotage nothing, so that no proof notices anything").command(
+    __doc__, "sabotage the other proofs, which must notice it"
+)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,36 +22,24 @@ ROUNDS: Final = 3
 """Rounds of the full form: a test that depends on time or order fails in one of them."""
 
 
-class Short(NamedTuple):
-    """What the quick form runs instead: a part of `tests/parts.py`, its smallest number of tests, and what it is."""
+class Part(NamedTuple):
+    """A part of the tests as a proof."""
 
     name: str
+    """Its name in `tests/parts.py`."""
     least: int
-    what: str
-
-
-class Part:
-    """A part of the tests as a proof.
-
-    `name` is the part of `tests/parts.py`, and `least` the smallest number of tests in a round. `planted` describes the
-    mistake that a sabotage plants.
-    """
-
-    def __init__(self, name: str, least: int, planted: str, short: Short | None = None) -> None:
-        self.name = name
-        self.planted = planted
-        self.long = Short(name, least, "of all tests")
-        self.short = short or self.long
+    """The smallest number of tests in a round."""
+    planted: str
+    """The mistake that a sabotage plants, as a part of a sentence."""
 
     def prove(self, rounds: int, workers: int, paths: Sequence[str], form: closing.Form) -> closing.Numbers:
         """Run the tests of the part, or of some files, in each round; return the counts."""
-        part = self.short if form.quick else self.long
         failed: list[str] = []
         skipped = ran = 0
         with workplace() as folder:
             for number in range(1, rounds + 1):
                 report = folder / f"{number}.xml"
-                status = self._run(part.name, report, workers, paths, sabotage=form.sabotage)
+                status = self._run(report, workers, paths, sabotage=form.sabotage)
                 cases = list(ET.parse(report).iter("testcase")) if report.exists() else []  # noqa: S314 -- our own file
                 ran += len(cases)
                 skipped += sum(case.find("skipped") is not None for case in cases)
@@ -60,12 +48,12 @@ class Part:
         counts = {"tests": ran - skipped}
         scale = rounds if form.strict or not paths else 0
         numbers = {"rounds": rounds, **counts, "skipped": skipped, "failed": sorted(failed)}
-        return numbers | {"too_little": closing.too_little(counts, {"tests": part.least}, scale)}
+        return numbers | {"too_little": closing.too_little(counts, {"tests": self.least}, scale)}
 
-    def _run(self, part: str, report: Path, workers: int, paths: Sequence[str], *, sabotage: bool) -> int:
+    def _run(self, report: Path, workers: int, paths: Sequence[str], *, sabotage: bool) -> int:
         """Run one round, and return its exit status."""
         command = [sys.executable, "-m", "pytest", "-q", "--numprocesses", str(workers), "--dist", "worksteal"]
-        command += ["--part", part, f"--junitxml={report}", *paths]
+        command += ["--part", self.name, f"--junitxml={report}", *paths]
         environment = dict(os.environ)
         if sabotage:
             command += ["-p", "proofs.planted"]
@@ -80,23 +68,19 @@ class Part:
                 process.send_signal(signal.SIGINT)
                 process.wait()
 
-    def options(self, function: Callable[..., None]) -> Callable[..., None]:
-        """Add the options of the proof; the function receives rounds, workers, paths and form."""
-        for add in (
-            closing.options(quick=f"one round {self.short.what}", sabotage=self.planted),
-            click.option(
-                "--only", "paths", multiple=True, metavar="PATH", help="a test file; may be given several times"
-            ),
-            click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="one per core"),
-            click.option("--rounds", type=click.IntRange(1), help=f"{ROUNDS} by default"),
-        ):
-            function = add(function)
-        return function
+    def command(self, what: str, short: str) -> click.Command:
+        """Return the command of the proof; `what` explains it, and `short` says it in a line."""
 
-    def finish(self, rounds: int | None, workers: int, paths: Sequence[str], form: closing.Form) -> None:
-        """Run the proof, print the counts and exit."""
-        numbers = self.prove(rounds or (1 if form.quick else ROUNDS), workers, paths, form)
-        closing.finish(numbers, form, _show, good=not numbers["failed"] and not numbers["skipped"])
+        @click.command(help=what, short_help=short)
+        @click.option("--rounds", type=click.IntRange(1), help=f"{ROUNDS} by default")
+        @click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="one per core")
+        @click.option("--only", "paths", multiple=True, metavar="PATH", help="a test file; may be given several times")
+        @closing.options(quick="one round", sabotage=self.planted)
+        def command(rounds: int | None, workers: int, paths: tuple[str, ...], form: closing.Form) -> None:
+            numbers = self.prove(rounds or (1 if form.quick else ROUNDS), workers, paths, form)
+            closing.finish(numbers, form, _show, good=not numbers["failed"] and not numbers["skipped"])
+
+        return command
 
 
 def brief(numbers: closing.Numbers) -> str:

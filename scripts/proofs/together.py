@@ -125,8 +125,10 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
 
 
 @click.command(help=f"{__doc__} A failure does not end the run; status 1 says that one failed.", short_help=__doc__)
-@click.option("--quick", is_flag=True, help="each in its quick form; 15 to 25 minutes in all on two cores")
-@click.option("--engine", type=click.Choice(ENGINES), help="only the proofs that know this engine, on it")
+@click.option("--quick", is_flag=True, help="each in its quick form; about half an hour in all on two slow cores")
+@click.option(
+    "--engine", type=click.Choice(ENGINES), help="only the proofs that know this engine, on it if they know several"
+)
 @click.option("--only", type=click.Choice(PROOFS), multiple=True, help="one proof; may be given several times")
 @click.option("--sabotage", type=click.Choice(PROOFS), multiple=True, help="sabotage a proof, which must then fail")
 @click.option(
@@ -146,7 +148,8 @@ def command(
 ) -> None:
     """Run the proofs."""
     jobs = jobs or (min(QUICK_JOBS, os.cpu_count() or 1) if quick else 1)
-    wanted = [(name, one) for name in only or PROOFS for one in load(name).ENGINES if engine in {None, one}]
+    known = [(name, one) for name in only or PROOFS for one in load(name).ENGINES]
+    wanted = [(name, one) for name, one in known if engine is None or one in {engine, "both"}]
     if not as_json:
         print(f"{len(wanted)} proofs, {jobs} at a time …", flush=True)
     outcomes = []
