@@ -3,6 +3,7 @@
 `scripts/test` leaves these parts out, because they take as long as all the rest.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,12 +15,14 @@ from typing import Final, NamedTuple
 
 import click
 
-from lib.processes import workplace
+from lib.processes import end, workplace
 from proofs import closing
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 ROUNDS: Final = 3
 """Rounds of the full form: a test that depends on time or order fails in one of them."""
+_TEARDOWN_SECONDS: Final = 15
+"""How long interrupted tests may take to stop what they started; `scripts/prove all` waits for 20 seconds."""
 
 
 class Part(NamedTuple):
@@ -66,7 +69,9 @@ class Part(NamedTuple):
             if process.poll() is None:
                 # At an interrupt, the tests stop the servers that they started.
                 process.send_signal(signal.SIGINT)
-                process.wait()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_TEARDOWN_SECONDS)
+                end(process)
 
     def command(self, what: str, short: str) -> click.Command:
         """Return the command of the proof; `what` explains it, and `short` says it in a line."""
