@@ -11,11 +11,20 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "scripts" / "locks"
 PIP = """#!/bin/sh
-# In the place of the interpreter of .venv: writes down what pip is asked for.
-echo "$@" >> asked
+# In the place of the interpreter of .venv: writes down what pip is asked for, and the packages of a part of a lock.
+[ "$2" = pip ] || exit 0
+for last; do :; done
+names=
+[ ! -f "$last" ] || names=$(sed -n 's/==.*/ /p' "$last" | tr -d '\\n')
+echo "$* $names" >> asked
 [ ! -e fails ]
 """
 USED = "-m pip install --quiet --disable-pip-version-check"
+PACKAGES = {
+    lock.name: {line.partition("==")[0] for line in lock.read_text().splitlines() if not line.startswith(" ")}
+    for lock in LOCKS.iterdir()
+}
+"""The packages of each lock."""
 
 
 @pytest.fixture
@@ -41,17 +50,32 @@ def setup(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def asked(checkout: Path) -> list[str]:
-    """Return the locks that pip installed since the last call, and whether antechamber was installed."""
+    """Return the locks that pip installed since the last call, and whether antechamber was installed.
+
+    Of a lock, pip comes first, and no package is installed twice.
+    """
     file = checkout / "asked"
     lines = file.read_text().splitlines() if file.exists() else []
     file.unlink(missing_ok=True)
-    return [
-        line.removeprefix(USED).removeprefix(" --no-deps --require-hashes -r scripts/locks/").strip() for line in lines
-    ]
+    found: list[str] = []
+    parts: list[str] = []
+    for line in lines:
+        options, part, names = line.removeprefix(USED).partition(f" {PARTS}")
+        parts += names.split()[1:]
+        lock = [name for name, packages in PACKAGES.items() if sorted(packages) == sorted(parts)]
+        if lock:
+            found.append(f"{lock[0]}{options.partition(LOCKED)[2]}")
+            assert "pip" in parts[:1] or "pip" not in parts
+            parts = []
+        elif not part:
+            found.append(options.strip())
+    return found + parts
 
 
+PARTS = "-r .venv/halves/"
+LOCKED = "--no-deps --require-hashes --no-compile"
 ITSELF = "--no-deps --no-build-isolation -e ."
-BESIDE = "--no-deps --require-hashes --target .venv/mcp1 -r scripts/locks/mcp1.txt"
+BESIDE = "mcp1.txt --target .venv/mcp1"
 """Version 1 of the MCP SDK, which the tests run besides version 2."""
 
 
