@@ -12,7 +12,7 @@ import pytest
 from antechamber.logs import LineFormatter
 from antechamber.permanence import permanent
 from antechamber.settings import Location
-from parts import ENGINES, PARTS, engine_of, select
+from parts import ENGINES, PARTS, engine_of, may_have, select
 from support import Databases, Service, quick_folder, running, sent_texts, texts_in_log, write_policies
 
 SLOWEST = (
@@ -79,6 +79,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
     parts = "; ".join(f"{name}: {what}" for name, what in PARTS.items())
     parser.addoption("--part", choices=list(PARTS), help=f"only some of the tests: {parts}")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that have no test of the part that is asked for."""
+    part = config.getoption("--part")
+    if part and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        return None if may_have(collection_path, part) else True
+    return None
 
 
 @pytest.hookimpl(trylast=True)

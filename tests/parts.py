@@ -1,5 +1,6 @@
 """The parts of the suite: which tests `scripts/test` runs, with or without coverage, and which `scripts/prove` runs."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,26 @@ PARTS: Final[dict[str, str]] = {
     "candidates": "what scripts/choose_measured may choose",
 }
 """Each part, with what is in it."""
+
+
+_TEST: Final = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)
+_COMBINED: Final = ("parametrize", "ENGINES", "postgres")
+"""What a file has whose tests run with parameters, or only on PostgreSQL."""
+
+
+def may_have(file: Path, part: str) -> bool:
+    """Return whether a file may have tests of a part; each process of the tests would import it otherwise."""
+    folder = file.relative_to(TESTS).parts[0]
+    own = {"journeys": folder == "journeys", "alarms": file.name == "test_alarms.py"}
+    if part in own or any(own.values()):
+        return own.get(part, False)
+    if part == "repeats":
+        return folder not in {"store", "core"}
+    text = file.read_text()
+    listed = [f"{file.relative_to(TESTS).as_posix()}::{name}" in UNMEASURED for name in _TEST.findall(text)]
+    if part == "measured":
+        return not all(listed) or "TestCase" in text
+    return part != "others" or folder == "store" or any(listed) or any(word in text for word in _COMBINED)
 
 
 def select(items: Sequence[pytest.Item], part: str) -> tuple[list[pytest.Item], list[pytest.Item]]:

@@ -444,9 +444,12 @@ def running(location: Location | Path, policies: Path) -> Iterator[Service]:
         yield service
 
 
-def fill(place: Location, work: Callable[[Service], None]) -> Location:
-    """Let a service do some work on a location, and end it, so that tests can copy the location; return that."""
-    with running(place, write_policies(place.data.parent / "policies")) as service:
+def fill(place: Location, work: Callable[[Service], None], **policies: str) -> Location:
+    """Let a service do some work on a location, and end it, so that tests can copy the location; return that.
+
+    `policies` are further files of its policy, as of `write_policies`.
+    """
+    with running(place, write_policies(place.data.parent / "policies", **policies)) as service:
         work(service)
     return place
 

@@ -1,5 +1,6 @@
 """A data folder of a service user: what root does beside the service, and files that the user may not read."""
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -40,6 +41,8 @@ def _package() -> tempfile.TemporaryDirectory[str]:
     copy = Path(parent.name) / "antechamber"
     shutil.copytree(Path(durable_files.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(folder("policies"), copy / "policies")
+    # The user cannot store what a process compiles.
+    compileall.compile_dir(copy, quiet=1)
     for path in (copy.parent, *copy.parent.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return parent

@@ -36,7 +36,7 @@ PROOFS: Final = (
 )
 """The modules of this package with a `command`, its `ENGINES` and `brief`; the longest quick forms begin."""
 ENGINES: Final = ("sqlite", "postgres")
-QUICK_SECONDS: Final = 1800
+QUICK_SECONDS: Final = 3600
 """Timeout of a quick proof in seconds."""
 QUICK_JOBS: Final = 2
 """Quick proofs at a time. A quick proof waits for other processes about half the time, and judges no speed."""

@@ -1,14 +1,14 @@
 """The two database roles on PostgreSQL: admission cannot make a memory, and promotion can do nothing else."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
 import pytest
 
 from antechamber.settings import Location
-from support import Databases, database, event, running, write_policies
+from support import Databases, Service, database, event, fill
 
 ADMISSION, PROMOTION = "antechamber_admission", "antechamber_promotion"
 TABLES = (
@@ -72,18 +72,27 @@ TABLES = (
 )
 
 
-@pytest.fixture
-def owner(postgres: Databases, tmp_path: Path) -> Iterator[Any]:
-    """A connection of the owner to a database with one approved and one pending proposal."""
-    location = Location(data=tmp_path / "data", database_url=postgres.fresh())
-    with running(location, write_policies(tmp_path / "policies")) as service:
-        admitted = service.submit(event("Admitted.")).json()["proposal_id"]
-        assert service.sign_in().write(admitted, "note", "A note.").status_code == 303
-        assert service.sign_in().decide(admitted, "approve").status_code == 303
-        service.submit(event("Waiting."))
-    with database(location) as connection:
-        yield connection
+def admit(service: Service) -> None:
+    """Make one approved and one pending proposal."""
+    admitted = service.submit(event("Admitted.")).json()["proposal_id"]
+    assert service.sign_in().write(admitted, "note", "A note.").status_code == 303
+    assert service.sign_in().decide(admitted, "approve").status_code == 303
+    service.submit(event("Waiting."))
+
+
+@pytest.fixture(scope="module")
+def filled(postgres: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Location]:
+    """A location with an approved and a pending proposal, whose service has ended."""
+    location = Location(data=tmp_path_factory.mktemp("location") / "data", database_url=postgres.fresh())
+    yield fill(location, admit)
     postgres.drop(location.database_url or "")
+
+
+@pytest.fixture
+def owner(filled: Location, copy: Callable[[Location], AbstractContextManager[Location]]) -> Iterator[Any]:
+    """A connection of the owner to a copy of that location."""
+    with copy(filled) as location, database(location) as connection:
+        yield connection
 
 
 def denied(owner: Any, role: str, sql: str) -> None:

@@ -1,7 +1,8 @@
 """Sealed events in the database, on both engines: what raw SQL cannot do, and what the doctor notices."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from antechamber.core.ports.store import Store
 from antechamber.settings import Location
 from antechamber.store.postgres.import_sqlite import TABLES
 from raw_sql import Raw
-from support import Databases, Desk, Service, antechamber, database, event, running, where, write_policies
+from support import Databases, Desk, Service, antechamber, database, event, fill, running, where, write_policies
 
 VALUE = "zoe.quill" + "@" + "lovelace.dev"
 SCOPES = """
@@ -38,7 +39,7 @@ def act(desk: Desk, quarantine_id: str, kind: str, **fields: str) -> str:
     return answer.headers.get("location", "")
 
 
-def fill(service: Service) -> None:
+def seal_some(service: Service) -> None:
     """Make one event of each: revealed and waiting, destroyed, released and half approved by its redactor, kept out."""
     bob = service.sign_in()
     waiting, destroyed, released = (
@@ -51,12 +52,24 @@ def fill(service: Service) -> None:
     assert bob.decide(proposal, "approve").status_code == 303
 
 
+@pytest.fixture(scope="module")
+def filled(lasting_place: Location) -> Location:
+    """A location with sealed events of every state, whose service has ended."""
+    return fill(lasting_place, seal_some, scopes=SCOPES)
+
+
 @pytest.fixture
-def raw(service: Service) -> Iterator[Raw]:
+def sealed(filled: Location, copy: Callable[[Location], AbstractContextManager[Location]]) -> Iterator[Location]:
+    """A copy of that location."""
+    with copy(filled) as location:
+        yield location
+
+
+@pytest.fixture
+def raw(sealed: Location) -> Iterator[Raw]:
     """A connection that bypasses the service, with sealed events of every state."""
-    fill(service)
-    with database(service.location) as connection:
-        made = Raw(service.location, connection)
+    with database(sealed) as connection:
+        made = Raw(sealed, connection)
         if made.engine == "sqlite":
             made.execute("PRAGMA foreign_keys = ON")
         yield made
@@ -143,15 +156,11 @@ def test_a_redactor_is_never_the_only_approver(raw: Raw) -> None:
         ),
     ],
 )
-def test_the_doctor_notices_changes_behind_the_triggers(
-    location: Location, policies: Path, table: str, sql: str, finding: str
-) -> None:
+def test_the_doctor_notices_changes_behind_the_triggers(sealed: Location, table: str, sql: str, finding: str) -> None:
     """A change that was made while the triggers were off is a finding."""
-    with running(location, policies) as service:
-        fill(service)
-    assert app.examine(location) == []
-    with database(location) as owner:
-        if location.database_url is None:
+    assert app.examine(sealed) == []
+    with database(sealed) as owner:
+        if sealed.database_url is None:
             triggers = owner.execute(
                 "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", [table]
             ).fetchall()
@@ -164,18 +173,16 @@ def test_the_doctor_notices_changes_behind_the_triggers(
             owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
             owner.execute(sql)
             owner.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
-    assert any(finding in one for one in app.examine(location)), app.examine(location)
+    assert any(finding in one for one in app.examine(sealed)), app.examine(sealed)
 
 
-def test_exports_with_sealed_events_are_verified(location: Location, policies: Path, tmp_path: Path) -> None:
+def test_exports_with_sealed_events_are_verified(sealed: Location, tmp_path: Path) -> None:
     """An auditor verifies the whole log and the review records, in which the decisions on sealed events are."""
-    with running(location, policies) as service:
-        fill(service)
     files = {name: tmp_path / name for name in ("log", "review-records", "checkpoint", "key")}
     for name in ("log", "review-records"):
-        assert antechamber("export", name, "--output", str(files[name]), *where(location)).returncode == 0
+        assert antechamber("export", name, "--output", str(files[name]), *where(sealed)).returncode == 0
     for name in ("checkpoint", "key"):
-        files[name].write_text(antechamber("log", name, *where(location)).stdout)
+        files[name].write_text(antechamber("log", name, *where(sealed)).stdout)
     records = files["review-records"].read_text()
     assert '"decision":"destroy"' in records
     assert '"decision":"release"' in records
@@ -203,7 +210,7 @@ def test_a_move_takes_sealed_events_along(postgres: Databases, tmp_path: Path, p
     """After `migrate --move` the sealed event can be read with the folder's key."""
     own = Location(data=tmp_path / "data")
     with running(own, policies) as service:
-        fill(service)
+        seal_some(service)
     assert {"sealed_events", "reveals"} <= set(TABLES)
     there = Location(data=own.data, database_url=postgres.empty())
     moved = antechamber("migrate", "--move", *where(there))
