@@ -133,8 +133,8 @@ def is_brazilian_pis(number: str) -> bool:
     return (0 if rest < 2 else 11 - rest) == digits[10]  # noqa: PLR2004 -- the rule of the issuer
 
 
-def is_brazilian_licence(number: str) -> bool:
-    """Return whether the last two digits of a Brazilian driving licence (CNH) are correct (Denatran)."""
+def is_brazilian_license(number: str) -> bool:
+    """Return whether the last two digits of a Brazilian driving license (CNH) are correct (Denatran)."""
     digits = _digits_of(number)
     first = _sum(digits, range(9, 0, -1)) % 11
     second = _sum(digits, range(1, 10)) % 11
@@ -248,7 +248,7 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "luhn": is_luhn,
     "es-nuss": is_spanish_nuss,
     "br-pis": is_brazilian_pis,
-    "br-cnh": is_brazilian_licence,
+    "br-cnh": is_brazilian_license,
     "pt-niss": is_portuguese_niss,
     "hu-taj": is_hungarian_taj,
     "kz-iin": is_kazakh_iin,

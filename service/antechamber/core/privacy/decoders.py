@@ -63,7 +63,10 @@ _IS_BASE64: Final = (
 """Maps letters and digits to `a`, the signs of base64 and base64url to `b`, others to a blank."""
 _RUN: Final = b"a" * 16
 _PADDING: Final = re.compile("={1,2}")
-_HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,})")
+_HEX: Final = re.compile(r"(?:0?[xX])?((?:[0-9A-Fa-f]{2}){8,})")
+"""A run in hexadecimal, with the prefix of a number, or of a bytea of PostgreSQL without its backslash."""
+_STRING_END: Final = b"\0\xff"
+"""What a string of C ends with, and what an erased memory is filled with."""
 _BASE32: Final = re.compile("[A-Z2-7]{16,}")
 _PAIR_SIGNS: Final = re.compile(r"0x|\\x|[^0-9A-Fa-f]")
 _BREAK: Final = re.compile("[/_+-]")
@@ -327,6 +330,7 @@ def _readable(data: bytes, least: int = _SHORTEST) -> str | None:
     """Return decoded bytes as text; None if they are no text or have fewer characters than `least`."""
     if not any(data[1::2]):
         data = data[::2]  # UTF-16 with ASCII characters
+    data = data.rstrip(_STRING_END)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

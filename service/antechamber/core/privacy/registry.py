@@ -15,6 +15,7 @@ from antechamber.core.privacy import (
     key_formats,
     national_checks,
     national_numbers,
+    nearby_passwords,
     network_addresses,
     passwords,
     phones,
@@ -38,7 +39,7 @@ CHECKS: Final[dict[str, Check]] = {
 Look = Callable[[bytes], bool]
 """Returns whether a text (UTF-8) may have a value of a search."""
 
-LOOKS: Final[dict[str, Look]] = seed_phrases.LOOKS
+LOOKS: Final[dict[str, Look]] = {**nearby_passwords.LOOKS, **seed_phrases.LOOKS}
 """Looks that are cheaper than the pattern of a rule with such a search, and rule out more texts."""
 SEARCHES: Final[dict[str, Search]] = {
     **cards.SEARCHES,
@@ -48,6 +49,7 @@ SEARCHES: Final[dict[str, Search]] = {
     **hostile_prose.SEARCHES,
     **ibans.SEARCHES,
     **national_numbers.SEARCHES,
+    **nearby_passwords.SEARCHES,
     **network_addresses.SEARCHES,
     **phones.SEARCHES,
     **seed_phrases.SEARCHES,

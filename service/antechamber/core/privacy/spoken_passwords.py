@@ -79,6 +79,8 @@ _OUTCOME: Final = re.compile(
 """What is before the code of an error, as in `fails with ORA-00942`."""
 _ARGUMENT: Final = re.compile("[0-9]+,")
 """A number among the arguments of a call."""
+_ISSUE: Final = re.compile(r"[(（][ \t]*[A-Za-z][\w./-]*#[0-9]+[)）]")
+"""The name of an issue in brackets, as in `(Rails#43997)`."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
     r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker)s?(?![a-z0-9])",
@@ -242,7 +244,7 @@ def _is_of_code(link: re.Match[str], window: str) -> bool:
         return True
     if sign == ":" and _ROLE.match(window, link.start()):
         return True
-    if _OUTCOME.search(window, 0, link.end()):
+    if _OUTCOME.search(window, 0, link.end()) or _ISSUE.match(window, link.start()):
         return True
     if _LOOSE.fullmatch(sign) and is_hyphenated((link["bare"] or "").rstrip(_TRAIL)):
         return True
@@ -269,6 +271,8 @@ def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[
     if group == "bare":
         stripped = value.rstrip(_TRAIL)
         value = stripped if "(" not in stripped else value
+        # The end of a quotation in the query of an address.
+        value = value.partition('"&')[0]
         if "(" not in value:
             value = value.partition(")")[0]
         return len(value), _is_bare(value, is_password=is_password, linked=linked)
