@@ -1,6 +1,7 @@
 """The structure of the project: sizes, docstrings, templates and forbidden contents."""
 
 import ast
+import re
 import statistics
 import tomllib
 from collections.abc import Iterator
@@ -53,6 +54,12 @@ def test_every_module_says_what_it_is_for() -> None:
 def test_every_schema_and_query_file_is_beside_its_module() -> None:
     """SQL is in the store and nowhere else."""
     assert {file.relative_to(SOURCE).parts[0] for file in SOURCE.rglob("*.sql")} == {"store"}
+
+
+def test_types_are_read_in_one_place() -> None:
+    """One module converts to declared types with msgspec, which ends the process if two threads begin at once."""
+    typed = re.compile(r"msgspec\.(?:convert|msgpack\.decode|json\.decode\([^\n]*type=|json\.Decoder\([^)])")
+    assert {module.name for module in MODULES if typed.search(module.read_text())} == {"conversion.py"}
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)

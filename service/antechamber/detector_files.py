@@ -11,6 +11,7 @@ import msgspec
 import re2
 from msgspec import Struct
 
+from antechamber.core.conversion import convert
 from antechamber.core.errors import PolicyError
 from antechamber.core.privacy.automata import compile_pattern
 from antechamber.core.privacy.registry import CHECKS, SEARCHES
@@ -116,7 +117,7 @@ def _decode(name: str, data: bytes) -> tuple[Rule, ...]:
         message = f"{name}: this is no TOML: {error}"
         raise PolicyError(message) from None
     try:
-        return tuple(msgspec.convert(document, DetectorFile).rule)
+        return tuple(convert(document, DetectorFile).rule)
     except msgspec.ValidationError as error:
         raise PolicyError(_explain(name, str(error), document)) from None
 

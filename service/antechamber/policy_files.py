@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from antechamber.core.access.providers import NamedSubject, Provider, RoleRule, provider_problem
 from antechamber.core.access.workload import Issuer, Subject, key_problem
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
+from antechamber.core.conversion import convert
 from antechamber.core.errors import PolicyError
 from antechamber.core.log.checkpoint_text import NoteError
 from antechamber.core.log.cosignature import read_witness_key
@@ -253,7 +254,7 @@ def _decode(folder: Path, name: str, form: type[_F]) -> _F:
         message = f"{name}: cannot be read: {error}"
         raise PolicyError(message) from None
     try:
-        return msgspec.convert(document, form)
+        return convert(document, form)
     except msgspec.ValidationError as error:
         raise _explain(name, error, form, document) from None
 

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber import durable_files
+from antechamber.core.conversion import parse_json
 from antechamber.core.metrics.meters import Snapshot, join
 from antechamber.core.ports.snapshots import Disk
 
@@ -133,7 +134,7 @@ class SnapshotFiles:
     def _read(self, name: str, kind: type[_Read]) -> _Read:
         """Read a file; a missing or damaged one counts as empty, because it holds nothing but figures."""
         try:
-            return msgspec.json.decode(self._file(name).read_bytes(), type=kind)
+            return parse_json(self._file(name).read_bytes(), kind)
         except (FileNotFoundError, msgspec.MsgspecError):
             return kind()
 

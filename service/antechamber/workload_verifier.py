@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from antechamber.core.access.workload import Key
+from antechamber.core.conversion import parse_json
 from antechamber.core.errors import UnavailableError
 
 MIN_RSA_BITS: Final = 2_048
@@ -29,6 +30,6 @@ def verify(token: str, key: Key, algorithm: str) -> dict[str, Any] | None:
             return None
         # The claims are checked by `core.access.workload`, with the clock of the service.
         payload = jwt.PyJWS().decode(token, public, [algorithm])
-        return msgspec.json.decode(payload, type=dict[str, Any])
+        return parse_json(payload, dict[str, Any])
     except (jwt.PyJWTError, msgspec.DecodeError, RecursionError, ValueError, TypeError):
         return None

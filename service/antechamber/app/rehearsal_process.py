@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.app.rehearsing import rehearse
+from antechamber.core.conversion import parse_json
 from antechamber.core.errors import AntechamberError
 from antechamber.core.rehearsal import RehearsalReport
 from antechamber.settings import Location
@@ -41,7 +42,7 @@ class RehearsalLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def main() -> None:
     """Carry out the order on standard input."""
     os.nice(_NICENESS)
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=RehearsalOrder)
+    order = parse_json(sys.stdin.buffer.read(), RehearsalOrder)
     place = Location(data=Path(order.data), database_url=order.database_url)
     try:
         report = rehearse(place, Path(order.old), Path(order.new), order.number, _show_progress)

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from antechamber.app.rehearsal_process import RehearsalLine, RehearsalOrder
+from antechamber.core.conversion import parse_json
 from antechamber.core.ports.rehearsals import RehearsalError, RehearsalState
 from antechamber.policy_files import POLICY_FILES
 from antechamber.settings import Location
@@ -98,7 +99,7 @@ class RehearsalRuns:
             process.stdin.write(order)
             process.stdin.close()
             for text in process.stdout:
-                self._note(msgspec.json.decode(text, type=RehearsalLine))
+                self._note(parse_json(text, RehearsalLine))
         except OSError:
             pass
         finally:

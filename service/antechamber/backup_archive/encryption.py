@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from antechamber.core.backups.manifest import BackupError, Origin
+from antechamber.core.conversion import parse_json
 
 MAGIC: Final = b"ANTEBAK1"
 CHUNK: Final = 1 << 20
@@ -120,7 +121,7 @@ def _read_header(file: BinaryIO) -> tuple[_Header, bytes]:
     size = int.from_bytes(length, "big")
     raw = file.read(size) if size <= _MAX_HEADER else b""
     try:
-        return msgspec.json.decode(raw, type=_Header), MAGIC + length + raw
+        return parse_json(raw, _Header), MAGIC + length + raw
     except msgspec.MsgspecError:
         raise BackupError(_NOT_OURS) from None
 

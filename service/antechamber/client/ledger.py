@@ -21,6 +21,7 @@ from antechamber.client.errors import complete_event, prepare_each
 from antechamber.client.ledger_file import LedgerError, ProcessLocks
 from antechamber.client.operation import Operation, OperationChange, OperationKind
 from antechamber.core.admission.canonical import NORMAL_FORM
+from antechamber.core.conversion import convert
 from antechamber.core.delivery_rules import SETTLED, STATES, DeliveryRuling, State
 from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
@@ -249,7 +250,7 @@ class Ledger:
                 (self._find(connection, operation_id).id,),
             ).fetchall()
         names = OperationChange.__struct_fields__
-        return [msgspec.convert(dict(zip(names, row, strict=True)), OperationChange) for row in rows]
+        return [convert(dict(zip(names, row, strict=True)), OperationChange) for row in rows]
 
     def begin(self, operation_id: str, *, after: int | None = None) -> Operation:
         """Record that an attempt is about to begin; return an operation that is settled unchanged.

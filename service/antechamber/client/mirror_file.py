@@ -12,6 +12,7 @@ import msgspec
 
 from antechamber.client.changes import list_scopes
 from antechamber.core.contract import ChangeItem, ChangePage, MemoryItem
+from antechamber.core.conversion import convert
 from antechamber.core.errors import AntechamberError
 
 BUSY_SECONDS: Final = 30
@@ -55,7 +56,7 @@ def _row(memory: MemoryItem) -> list[str]:
 
 def _item(row: tuple[str, ...]) -> MemoryItem:
     *columns, more = row
-    return msgspec.convert(dict(zip(_COLUMNS, columns, strict=True)) | msgspec.json.decode(more), MemoryItem)
+    return convert(dict(zip(_COLUMNS, columns, strict=True)) | msgspec.json.decode(more), MemoryItem)
 
 
 class MirrorError(AntechamberError):

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from antechamber.client.ledger_file import DamagedLedgerError
 from antechamber.core.contract import Receipt
+from antechamber.core.conversion import convert, parse_json
 from antechamber.core.delivery_rules import State
 
 OperationKind = Literal["submission", "call"]
@@ -53,7 +54,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     def typed_receipt(self) -> Receipt | None:
         """Return the receipt of a submission that ended; None if the service kept none."""
-        return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
+        return parse_json(self.receipt, Receipt) if self.receipt and self.kind == "submission" else None
 
     def is_unsent(self) -> bool:
         """Return whether it is unsettled and no attempt of it can still arrive."""
@@ -113,7 +114,7 @@ def decode_operation(row: tuple[Any, ...], path: Path) -> Operation:
     Raises DamagedLedgerError if it is not as it was written.
     """
     try:
-        entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Operation)
+        entry = convert(dict(zip(COLUMNS, row[:-1], strict=True)), Operation)
     except msgspec.ValidationError as error:
         raise DamagedLedgerError(path, f"entry {row[0]}: {error}") from None
     if checksum(entry) != row[-1]:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber import __version__
+from antechamber.core.conversion import convert
 from antechamber.core.errors import AntechamberError
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
@@ -129,7 +130,7 @@ class _Server:
         while len(tools) <= MAX_TOOLS:
             result = await self._ask("tools/list", {"cursor": cursor} if cursor else {})
             try:
-                page = msgspec.convert(result, _Page)
+                page = convert(result, _Page)
             except msgspec.ValidationError as error:
                 other = f"answered tools/list with something else: {error}"
                 raise self.failure(other) from None

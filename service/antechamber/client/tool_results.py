@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.client.resend_strategy import Ending
+from antechamber.core.conversion import parse_json
 
 _MAX_REASON_CHARACTERS: Final = 300
 """Maximum number of characters of an error stored as a reason."""
@@ -27,7 +28,7 @@ class KeptResult(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def decode_result(raw: bytes) -> KeptResult:
     """Decode a stored result."""
-    return msgspec.json.decode(raw, type=KeptResult)
+    return parse_json(raw, KeptResult)
 
 
 def encode_result(result: Any) -> bytes:

@@ -19,6 +19,7 @@ from msgspec import Struct
 from antechamber.client.retry import RETRYABLE
 from antechamber.core.addresses import redact_address
 from antechamber.core.contract import NoteItem, Reason, Receipt
+from antechamber.core.conversion import parse_json
 from antechamber.core.delivery_rules import REFUSED, ServerAnswer
 from antechamber.core.errors import AntechamberError
 from antechamber.core.outcomes import NOT_FOUND_DETAIL, NOT_FOUND_TYPE
@@ -207,8 +208,8 @@ def answer_of(response: Response) -> ServerAnswer:
 def _receipt(content: bytes) -> Receipt | None:
     """Decode a receipt; a refusal that left the key free must have every member, as the contract requires."""
     try:
-        receipt = msgspec.json.decode(content, type=Receipt)
-        members = msgspec.json.decode(content, type=dict[str, Any]) if receipt.status in REFUSED else None
+        receipt = parse_json(content, Receipt)
+        members = parse_json(content, dict[str, Any]) if receipt.status in REFUSED else None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return receipt if members is None or members.keys() >= _MEMBERS else None
@@ -254,7 +255,7 @@ def is_missing(response: Response) -> bool:
 
 def _problem_of(response: Response) -> "_Problem":
     try:
-        return msgspec.json.decode(response.content, type=_Problem)
+        return parse_json(response.content, _Problem)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _Problem()
 
@@ -267,7 +268,7 @@ def decode_as(response: Response, kind: type[T]) -> T:
     problem = _Problem()
     if response.status == httpx.codes.OK:
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            return msgspec.json.decode(response.content, type=kind)
+            return parse_json(response.content, kind)
     elif response.status not in _NO_ROUTE:
         problem = _problem_of(response)
     text = problem.detail or response.reason or _stranger(response.status or 0)
@@ -287,8 +288,8 @@ def note_of_response(response: Response) -> NoteItem:
         raise AnswerError(message, [], temporary=False)
     try:
         if response.status == httpx.codes.CREATED:
-            return msgspec.json.decode(response.content, type=NoteItem)
-        reasons = msgspec.json.decode(response.content, type=_NoteProblem).reasons if response.content else []
+            return parse_json(response.content, NoteItem)
+        reasons = parse_json(response.content, _NoteProblem).reasons if response.content else []
     except (msgspec.MsgspecError, UnicodeDecodeError):
         reasons = []
     text = "; ".join(reason.message for reason in reasons)

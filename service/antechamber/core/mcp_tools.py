@@ -30,6 +30,7 @@ from antechamber.core.contract import (
     ReviewStatus,
     Scope,
 )
+from antechamber.core.conversion import parse_json
 from antechamber.core.delivery_rules import State
 from antechamber.core.errors import RequestRefusedError, refuse
 
@@ -276,7 +277,7 @@ def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
         raw = text.encode()
         if len(text) > MAX_ARGUMENT_CHARACTERS:
             raise RequestRefusedError([_reason(f"the arguments have more than {MAX_ARGUMENT_CHARACTERS} characters")])
-        return msgspec.json.decode(raw, type=kind)
+        return parse_json(raw, kind)
     except msgspec.ValidationError as error:
         raise RequestRefusedError([_reason("; ".join(_mistakes(arguments, kind, str(error))))]) from None
     except (ValueError, TypeError, RecursionError, msgspec.DecodeError):

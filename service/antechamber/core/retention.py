@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.contract import SCOPES, Scope
+from antechamber.core.conversion import parse_json
 from antechamber.core.errors import AntechamberError
 from antechamber.core.policy import DAY, Policy, Rules
 
@@ -131,7 +132,7 @@ def read_archive(lines: Iterable[bytes]) -> Iterator[Removal]:
     events, records = [], Counter[str]()
     for line in lines:
         try:
-            found = msgspec.json.decode(line, type=_Record)
+            found = parse_json(line, _Record)
         except msgspec.MsgspecError:
             message = "the file is no archive of retention"
             raise RetentionError(message) from None

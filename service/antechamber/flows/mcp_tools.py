@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
-
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import Holder, MemoryDetail, MemoryPage, NoteItem, Receipt
+from antechamber.core.conversion import convert, parse_json
 from antechamber.core.delivery_rules import ServerAnswer, rule
 from antechamber.core.errors import AntechamberError, NotFoundError, RequestRefusedError
 from antechamber.core.mcp_tools import AnswerQuestion, ProposeMemory, SearchMemory, Status, ToolReceipt, event_of
@@ -38,7 +37,7 @@ class InProcessTools:
             raise AntechamberError(message)
         body = body_of(event_of(proposed, self._bearer.name), key)
         reply = await self._admission.submit(body.body, [], self._bearer, "mcp")
-        receipt = msgspec.json.decode(reply.body, type=Receipt)
+        receipt = parse_json(reply.body, Receipt)
         ruling = rule(
             ServerAnswer(status=reply.status, receipt=receipt),
             producer=self._bearer.name,
@@ -56,7 +55,7 @@ class InProcessTools:
             receipt = await asyncio.to_thread(partial(self._recall.receipt, self._bearer, submission_id=submission_id))
         except NotFoundError:
             return None
-        return msgspec.convert(receipt, Status, from_attributes=True)
+        return convert(receipt, Status, from_attributes=True)
 
     async def scopes(self) -> Holder:
         """Return the holder of the token and its rights."""
@@ -107,5 +106,5 @@ def _written(reply: Reply) -> NoteItem:
     Raises RequestRefusedError if the note was refused.
     """
     if reply.problem:
-        raise RequestRefusedError(msgspec.json.decode(reply.body, type=Receipt).reasons)
-    return msgspec.json.decode(reply.body, type=NoteItem)
+        raise RequestRefusedError(parse_json(reply.body, Receipt).reasons)
+    return parse_json(reply.body, NoteItem)

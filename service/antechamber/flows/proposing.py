@@ -5,12 +5,12 @@ import json
 from typing import Any, Final
 from uuid import UUID
 
-import msgspec
 from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.access.callers import Account, Bearer
 from antechamber.core.contract import Reason
+from antechamber.core.conversion import parse_json
 from antechamber.core.errors import ForbiddenDecisionError, RequestRefusedError
 from antechamber.core.outgoing import hash_event
 from antechamber.core.policy import Producer
@@ -71,7 +71,7 @@ class Proposing:
             raise ForbiddenDecisionError(message)
         bearer = Bearer(id=0, name=form.producer_identity, role="producer", read=[])
         reply = await self._admission.submit(_body(form, account), [], bearer)
-        answer = msgspec.json.decode(reply.body, type=_Answer)
+        answer = parse_json(reply.body, _Answer)
         kept = reply.status < 300  # noqa: PLR2004 -- the contract's statuses of success
         return Proposed(status=reply.status, proposal_id=answer.proposal_id if kept else None, reasons=answer.reasons)
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Reason, Receipt
+from antechamber.core.conversion import parse_json
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.privacy import Gate
 
@@ -55,7 +56,7 @@ def first_reply(receipt: Receipt) -> Reply:
 
 def reply_of(body: bytes, key: str | None, retry_after: int | None = None) -> Reply:
     """Return the reply with an encoded answer."""
-    members = msgspec.json.decode(body, type=_RepeatedMembers)
+    members = parse_json(body, _RepeatedMembers)
     return Reply(
         status=members.status,
         body=body,

@@ -7,6 +7,7 @@ import msgspec
 from antechamber.core.access.callers import COMMAND_LINE, Account, AccountRole, PasswordChange
 from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess, OpenSession, ProvenElsewhere
 from antechamber.core.admission.canonical import canonical, digest
+from antechamber.core.conversion import convert
 from antechamber.core.log.leaf import account_members, of_access, of_password, token_members
 from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 from antechamber.store.memories import decoded
@@ -35,11 +36,11 @@ class AccessQueries:
         self._sql.append_leaves([of_access("issue-token", row.created_at, "issued", actor=actor, **named)])
 
     def tokens(self) -> list[TokenRow]:
-        return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self._sql.all("tokens")]
+        return [convert(decoded(row, "read"), TokenRow) for row in self._sql.all("tokens")]
 
     def token(self, digest: str) -> TokenFacts | None:
         row = self._sql.one("token_with_digest", digest=digest)
-        return msgspec.convert(decoded(row, "read"), TokenFacts) if row else None
+        return convert(decoded(row, "read"), TokenFacts) if row else None
 
     def revoke_tokens(self, name: str, now: int, actor: str = COMMAND_LINE) -> int:
         revoked = self._sql.all("revoke_tokens", name=name, revoked_at=now)
@@ -67,11 +68,11 @@ class AccessQueries:
         return added > 0
 
     def users(self) -> list[UserRow]:
-        return msgspec.convert(self._sql.all("users"), list[UserRow])
+        return convert(self._sql.all("users"), list[UserRow])
 
     def user(self, name: str) -> UserRow | None:
         row = self._sql.one("user_named", name=name)
-        return msgspec.convert(row, UserRow) if row else None
+        return convert(row, UserRow) if row else None
 
     def disable_user(self, name: str, now: int, actor: str = COMMAND_LINE) -> bool:
         self.hold_sessions()
@@ -83,10 +84,10 @@ class AccessQueries:
 
     def identity(self, digest: str) -> BegunAccess | None:
         row = self._sql.one("identity", digest=digest)
-        return msgspec.convert(row, BegunAccess) if row else None
+        return convert(row, BegunAccess) if row else None
 
     def identities(self) -> list[BegunAccess]:
-        return msgspec.convert(self._sql.all("identities"), list[BegunAccess])
+        return convert(self._sql.all("identities"), list[BegunAccess])
 
     def add_identity(self, digest: str, user: int, now: int, proof: str) -> None:
         self._sql.run("add_identity", digest=digest, user=user, created_at=now, proof=proof)
@@ -121,19 +122,19 @@ class AccessQueries:
 
     def link(self, digest: str) -> BegunAccess | None:
         row = self._sql.one("link", digest=digest)
-        return msgspec.convert(row, BegunAccess) if row else None
+        return convert(row, BegunAccess) if row else None
 
     def links(self) -> list[BegunAccess]:
-        return msgspec.convert(self._sql.all("links"), list[BegunAccess])
+        return convert(self._sql.all("links"), list[BegunAccess])
 
     def sessions(self) -> list[BegunAccess]:
-        return msgspec.convert(self._sql.all("sessions"), list[BegunAccess])
+        return convert(self._sql.all("sessions"), list[BegunAccess])
 
     def end_access(self, now: int, begun_after: int) -> EndedAccess:
         self.hold_sessions()
         tokens = [row for row in self.tokens() if row.revoked_at is None]
-        links = msgspec.convert(self._sql.all("open_links", now=now), list[BegunAccess])
-        sessions = msgspec.convert(self._sql.all("open_sessions", begun_after=begun_after), list[BegunAccess])
+        links = convert(self._sql.all("open_links", now=now), list[BegunAccess])
+        sessions = convert(self._sql.all("open_sessions", begun_after=begun_after), list[BegunAccess])
         self._sql.run("revoke_all_tokens", now=now)
         self._sql.run("end_links", now=now)
         self._sql.run("end_sessions", now=now, begun_after=begun_after)
@@ -151,7 +152,7 @@ class AccessQueries:
         row = self._sql.one("link_user", digest=digest, now=now)
         if row is None or not self._sql.run("use_link", digest=digest, now=now):
             return None
-        return msgspec.convert(row, UserRow)
+        return convert(row, UserRow)
 
     def set_views(self, user: int, views: str) -> None:
         self._sql.run("set_views", user=user, views=views)
@@ -168,7 +169,7 @@ class AccessQueries:
 
     def session(self, digest: str) -> SessionRow | None:
         row = self._sql.one("session_user", digest=digest)
-        return msgspec.convert(row, SessionRow) if row else None
+        return convert(row, SessionRow) if row else None
 
     def share_sessions(self) -> None:
         self._sql.one("share_sessions")
@@ -190,7 +191,7 @@ class AccessQueries:
 
     def sessions_of(self, user: int, begun_after: int, limit: int) -> list[OpenSession]:
         rows = self._sql.all("sessions_of_user", user=user, begun_after=begun_after, limit=limit)
-        return msgspec.convert(rows, list[OpenSession])
+        return convert(rows, list[OpenSession])
 
     def end_other_sessions(self, account: Account, shown: str | None, now: int) -> int:
         self.hold_sessions()

@@ -17,6 +17,7 @@ from antechamber.core.admission.disposition import (
 )
 from antechamber.core.admission.group_facts import GroupFacts, content_of, key_of, stored_fingerprint
 from antechamber.core.contract import Channel
+from antechamber.core.conversion import convert
 from antechamber.core.log.leaf import of_disposition, of_seal, of_withdrawal
 from antechamber.core.log.rows import FeedEntry, LeafWrite
 from antechamber.core.ports.admission import ReplayKey
@@ -87,10 +88,10 @@ class AdmissionQueries:
         for key, row in zip(keys, known, strict=True):
             if row is not None:
                 known_one = row | {"receipt": receipt_of(row)}
-                facts.note_submission(key, msgspec.convert(known_one, KnownSubmission, strict=False))
+                facts.note_submission(key, convert(known_one, KnownSubmission, strict=False))
         for (content, name), row in zip(contents, proposals, strict=True):
             if row is not None:
-                facts.note_proposal(content, name, msgspec.convert(row, KnownProposal))
+                facts.note_proposal(content, name, convert(row, KnownProposal))
         self._note_refusals(facts, facts.refusable(candidates))
         return facts
 

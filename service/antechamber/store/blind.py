@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from antechamber.core.access.callers import Account
+from antechamber.core.conversion import convert
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.log.blind_leaf import of_blind_decision, of_item
 from antechamber.core.review.blind import BlindCount
@@ -46,7 +47,7 @@ class BlindQueries:
 
     def of_proposal(self, proposal: int) -> BlindItem | None:
         row = self._sql.one("blind_item", proposal=proposal)
-        return msgspec.convert(row, BlindItem) if row else None
+        return convert(row, BlindItem) if row else None
 
     def is_blind(self, proposal_id: str) -> bool:
         return self._sql.one("is_blind", proposal_id=proposal_id) is not None
@@ -89,10 +90,10 @@ class BlindQueries:
         return [row["proposal_id"] for row in rows]
 
     def all(self) -> list[BlindItem]:
-        return msgspec.convert(self._sql.all("calibration_items"), list[BlindItem])
+        return convert(self._sql.all("calibration_items"), list[BlindItem])
 
     def counts(self) -> list[BlindCount]:
-        return msgspec.convert(self._sql.all("blind_counts"), list[BlindCount], strict=False)
+        return convert(self._sql.all("blind_counts"), list[BlindCount], strict=False)
 
     def add_screen_time(self, time: ScreenTime) -> None:
         row = msgspec.structs.asdict(time)
@@ -100,7 +101,7 @@ class BlindQueries:
 
     def screen_times(self, since: int) -> list[ScreenTime]:
         rows = self._sql.all("screen_times", since=since, most=MOST_TIMES)
-        return msgspec.convert(rows, list[ScreenTime], strict=False)
+        return convert(rows, list[ScreenTime], strict=False)
 
     def forget_screen_times(self, before: int) -> int:
         return self._sql.run("forget_screen_times", before=before)

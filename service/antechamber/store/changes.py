@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
+from antechamber.core.conversion import convert
 from antechamber.core.rows.memories import ChangedScope, FeedRow
 from antechamber.store.statements import Statements
 
@@ -16,7 +15,7 @@ class ChangeQueries:
 
     def page(self, scopes: Sequence[tuple[str, str]], first: int, number: int) -> list[FeedRow]:
         found = [
-            msgspec.convert(row, FeedRow)
+            convert(row, FeedRow)
             for scope, scope_id in scopes
             for row in self._sql.all(
                 "changes_of_scope", submission_scope=scope, scope_id=scope_id, first=first, number=number

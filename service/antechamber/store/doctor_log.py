@@ -10,6 +10,7 @@ import msgspec
 from antechamber.checkpoint_signer import verify
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.admission.submission import fingerprint
+from antechamber.core.conversion import convert
 from antechamber.core.log.blind_leaf import actor_of, item_text
 from antechamber.core.log.blind_leaf import decision_text as blind_decision_text
 from antechamber.core.log.checkpoint_text import NoteError, VerifierKey, read_checkpoint, read_key
@@ -170,7 +171,7 @@ class LogCheck:
     def _export(self, row: SqlRow, what: str) -> str:
         expected = {"action": "export", "actor": row["actor"], "to": row["exported"], "role": row["role"]}
         expected["time"] = format_time(row["exported_at"])
-        return self._only(what, row["export_id"], expected, export_text(msgspec.convert(row, ExportRow)))
+        return self._only(what, row["export_id"], expected, export_text(convert(row, ExportRow)))
 
     def _erasure(self, row: SqlRow, what: str) -> str:
         subject = {name: row[name] for name in _ERASED if row[name] is not None}

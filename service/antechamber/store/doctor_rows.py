@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from antechamber.core.admission.disposition import MOST_REASONS
+from antechamber.core.conversion import parse_json
 from antechamber.core.log.leaf import account_members, token_members, webhook_members
 from antechamber.core.review.decision import ERASED
 from antechamber.core.review.queue_order import spaced
@@ -154,7 +155,7 @@ def _decoded(leaf: str) -> SqlRow:
 def _claimed(derived_from: str | None) -> set[str] | None:
     """Return the ids that a proposal claims to be derived from; None if they cannot be read."""
     try:
-        return set() if derived_from is None else msgspec.json.decode(derived_from, type=set[str])
+        return set() if derived_from is None else parse_json(derived_from, set[str])
     except msgspec.MsgspecError:
         return None
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from antechamber.core.conversion import convert
 from antechamber.core.log.leaf import of_direct_write, of_export, of_key, of_policy
 from antechamber.core.log.rows import DispositionRow, ExportRow, LeafRow, SignedCheckpoint
 from antechamber.core.rows.submissions import SubmissionFilter
@@ -75,7 +76,7 @@ class LogQueries:
         self._sql.append_leaves([of_export(row, salt)])
 
     def exports(self, number: int) -> list[ExportRow]:
-        return msgspec.convert(self._sql.all("exports", number=number), list[ExportRow])
+        return convert(self._sql.all("exports", number=number), list[ExportRow])
 
     def dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
         rows = self._sql.all("logged_dispositions", first=first, end=end, **msgspec.structs.asdict(chosen))

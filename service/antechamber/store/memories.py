@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from antechamber.core.conversion import convert
 from antechamber.core.rows.memories import MemoryEnd, MemoryHit, MemoryPlace
 from antechamber.core.rows.submissions import StoredReceipt
 from antechamber.store.receipts import receipt_of
@@ -46,7 +47,7 @@ class MemoryQueries:
         memory = self._sql.one("memory_of_proposal", proposal=proposal) if row["state"] == "approved" else None
         own = proposal is not None and row["proposer"] == row["producer"]
         notes = self._sql.all("notes_of_proposal", proposal=proposal) if own else []
-        return msgspec.convert(
+        return convert(
             {
                 "receipt": receipt_of(row),
                 "state": row["state"],
@@ -65,7 +66,7 @@ class MemoryQueries:
 
     def place(self, memory_id: str) -> MemoryPlace | None:
         row = self._sql.one("memory_position", memory_id=memory_id)
-        return msgspec.convert(row, MemoryPlace) if row else None
+        return convert(row, MemoryPlace) if row else None
 
     def newest(self, scopes: Sequence[tuple[str, str]], before: int | None, number: int) -> list[int]:
         page = {"before": _END if before is None else before, "number": number}
@@ -87,7 +88,7 @@ class MemoryQueries:
 
     def end(self, memory: int) -> MemoryEnd | None:
         row = self._sql.one("end_of_memory", memory=memory)
-        return msgspec.convert(row, MemoryEnd) if row else None
+        return convert(row, MemoryEnd) if row else None
 
 
 def _hit(row: dict[str, Any], records: list[dict[str, Any]]) -> MemoryHit:
@@ -97,4 +98,4 @@ def _hit(row: dict[str, Any], records: list[dict[str, Any]]) -> MemoryHit:
         "approvals": len({record["person"] for record in records}),
         "review_record_ids": [record["review_record_id"] for record in records],
     }
-    return msgspec.convert({**members, **approvals}, MemoryHit)
+    return convert({**members, **approvals}, MemoryHit)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from antechamber.core.admission.canonical import canonical
+from antechamber.core.conversion import convert
 from antechamber.core.log.note_leaf import of_note
 from antechamber.core.rows.notes import (
     AttentionRow,
@@ -92,13 +93,13 @@ class NoteQueries:
 
     def submitted_proposal(self, producer_identity: str, submission_id: str) -> SubmittedProposal | None:
         row = self._sql.one("proposal_of_submission", producer_identity=producer_identity, submission_id=submission_id)
-        return msgspec.convert(row, SubmittedProposal, strict=False) if row else None
+        return convert(row, SubmittedProposal, strict=False) if row else None
 
     def opened_from_conflict(self, proposal: int) -> bool:
         return self._sql.one("opened_from_conflict", proposal=proposal) is not None
 
     def activity(self, proposal: int) -> ProposalActivity:
-        return msgspec.convert(self._sql.one("activity_of_proposal", proposal=proposal), ProposalActivity)
+        return convert(self._sql.one("activity_of_proposal", proposal=proposal), ProposalActivity)
 
     def open_question(self, proposal: int) -> OpenQuestion | None:
         row = self._sql.one("open_question", proposal=proposal)
@@ -106,12 +107,12 @@ class NoteQueries:
 
     def turns(self, proposals: Sequence[int]) -> list[ProposalTurn]:
         rows = self._sql.all("turns_of_proposals", proposals=msgspec.json.encode(proposals).decode())
-        found = {row["id"]: msgspec.convert(row, ProposalTurn, strict=False) for row in rows}
+        found = {row["id"]: convert(row, ProposalTurn, strict=False) for row in rows}
         return [found[proposal] for proposal in proposals]
 
     def waiting_for_producer(self, number: int) -> list[QueueRow]:
         rows = self._sql.all("waiting_for_producer", number=number)
-        return [msgspec.convert(with_text(row), QueueRow, strict=False) for row in rows]
+        return [convert(with_text(row), QueueRow, strict=False) for row in rows]
 
     def attention(self, person: str, number: int) -> list[AttentionRow]:
         causes: dict[int, list[str]] = {}
@@ -119,12 +120,12 @@ class NoteQueries:
         for row in self._sql.all("attention_of_person", person=person, number=number):
             causes.setdefault(row["id"], []).append(row["cause"])
             rows[row["id"]] = with_text(row)
-        return [msgspec.convert(row | {"causes": causes[key]}, AttentionRow, strict=False) for key, row in rows.items()]
+        return [convert(row | {"causes": causes[key]}, AttentionRow, strict=False) for key, row in rows.items()]
 
     def export(self, chosen: NoteFilter, first: int, end: int) -> list[AuditNoteRow]:
         rows = self._sql.all("exported_notes", first=first, end=end, **msgspec.structs.asdict(chosen))
-        return [msgspec.convert(decoded(row, "persons"), AuditNoteRow) for row in rows]
+        return [convert(decoded(row, "persons"), AuditNoteRow) for row in rows]
 
 
 def _note(row: dict[str, Any]) -> NoteRow:
-    return msgspec.convert(decoded(row, "persons"), NoteRow)
+    return convert(decoded(row, "persons"), NoteRow)

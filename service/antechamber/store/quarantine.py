@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import msgspec
-
 from antechamber.core.access.callers import Account
+from antechamber.core.conversion import convert
 from antechamber.core.log.leaf import of_settlement
 from antechamber.core.review.decision import text_hash
 from antechamber.core.review.quarantine import QuarantineDecision
@@ -17,7 +16,7 @@ from antechamber.store.statements import Statements
 def _refused(row: dict[str, Any]) -> QuarantineRow:
     own = ("payload", "source_span", "findings", "supersedes", "derived_from")
     members = (*own, "original_payload", "original_span", "original_supersedes", "original_derived_from")
-    return msgspec.convert(decoded(row, *members), QuarantineRow, strict=False)
+    return convert(decoded(row, *members), QuarantineRow, strict=False)
 
 
 class QuarantineQueries:
@@ -38,7 +37,7 @@ class QuarantineQueries:
 
     def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
         rows = self._sql.all("review_records_of_quarantine", quarantine=quarantine)
-        return msgspec.convert(rows, list[ReviewRecordRow], strict=False)
+        return convert(rows, list[ReviewRecordRow], strict=False)
 
     def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         form, ruling = settlement.form, settlement.ruling

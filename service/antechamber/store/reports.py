@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from antechamber.core.conversion import convert
 from antechamber.core.duplicate_rate import MARKED_RATE, DuplicateRateRow
 from antechamber.core.ids import earliest
 from antechamber.core.rows.reports import CountRow, DecisionFigure, OldestPending, ProcessRow
@@ -29,15 +30,15 @@ class ReportQueries:
 
     def export_review_records(self, chosen: AuditFilter, first: int, end: int) -> list[AuditRow]:
         rows = self._sql.all("review_records", first=first, end=end, **msgspec.structs.asdict(chosen))
-        return msgspec.convert(rows, list[AuditRow], strict=False)
+        return convert(rows, list[AuditRow], strict=False)
 
     def review_record(self, review_record_id: str) -> AuditRow | None:
         row = self._sql.one("review_record", review_record_id=review_record_id)
-        return msgspec.convert(row, AuditRow, strict=False) if row else None
+        return convert(row, AuditRow, strict=False) if row else None
 
     def latest_review_records(self, chosen: AuditFilter, after: str | None, number: int) -> list[AuditRow]:
         rows = self._sql.all("latest_review_records", after=after, number=number, **msgspec.structs.asdict(chosen))
-        return msgspec.convert(rows, list[AuditRow], strict=False)
+        return convert(rows, list[AuditRow], strict=False)
 
     def listed_submissions(
         self, chosen: SubmissionFilter, before: str | None, number: int
@@ -70,16 +71,16 @@ class ReportQueries:
         rows = sorted(
             (row for row in scanned if row["cursor"] >= seen), key=lambda row: str(row["cursor"]), reverse=True
         )
-        return msgspec.convert(rows[:number], list[ListedSubmission]), seen or None
+        return convert(rows[:number], list[ListedSubmission]), seen or None
 
     def totals(self) -> dict[str, int]:
         return {row["name"]: row["number"] for row in self._sql.all("totals", open_hour=self._open_hour())}
 
     def counts_by_hour(self, since_hour: int) -> list[CountRow]:
-        return msgspec.convert(self._sql.all("counts_by_hour", **self._since(since_hour)), list[CountRow])
+        return convert(self._sql.all("counts_by_hour", **self._since(since_hour)), list[CountRow])
 
     def counts_by_producer(self, since_hour: int) -> list[CountRow]:
-        return msgspec.convert(self._sql.all("counts_by_producer", **self._since(since_hour)), list[CountRow])
+        return convert(self._sql.all("counts_by_producer", **self._since(since_hour)), list[CountRow])
 
     def _open_hour(self) -> int:
         """Return the first hour of the days that are not added yet; 0 if none is."""
@@ -119,16 +120,16 @@ class ReportQueries:
 
     def oldest_pending(self) -> OldestPending | None:
         row = self._sql.one("oldest_pending")
-        return msgspec.convert(row, OldestPending) if row else None
+        return convert(row, OldestPending) if row else None
 
     def decisions_since(self, since: int, most: int) -> list[DecisionFigure]:
-        return msgspec.convert(self._sql.all("decisions_since", since=since, most=most), list[DecisionFigure])
+        return convert(self._sql.all("decisions_since", since=since, most=most), list[DecisionFigure])
 
     def retries(self, since_hour: int, last_hour: int, number: int) -> list[DuplicateRateRow]:
         since = self._since(since_hour)
         hours = {"first": since["open_hour"], "end": last_hour + 1}
         rows = self._sql.all("retries", since_day=since["since_day"], **hours, marked=MARKED_RATE, number=number)
-        return msgspec.convert(rows, list[DuplicateRateRow])
+        return convert(rows, list[DuplicateRateRow])
 
     def meta(self, name: str) -> str | None:
         row = self._sql.one("meta", name=name)
@@ -149,4 +150,4 @@ class ReportQueries:
         self._sql.run("forget_processes", process_id=process_id, before=0)
 
     def processes(self, since: int) -> list[ProcessRow]:
-        return msgspec.convert(self._sql.all("processes", since=since), list[ProcessRow])
+        return convert(self._sql.all("processes", since=since), list[ProcessRow])

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from antechamber.core.conversion import convert
 from antechamber.core.review.queue_filter import MAX_WORDS, MatchCount, QueueFilter, QueueReader, source_of
 from antechamber.core.review.queue_order import (
     MAX_RISK,
@@ -93,7 +94,7 @@ class QueueQueries:
             if len(keys) >= number:
                 return keys, None
         end = self._sql.one("end_of_window", **values, window=WINDOW - 1) if source in _IN_LINE else None
-        return keys, msgspec.convert(end | {"proposal": 0}, QueueCursor) if end else None
+        return keys, convert(end | {"proposal": 0}, QueueCursor) if end else None
 
     def count_matching(
         self, chosen: QueueFilter, reader: QueueReader, until: QueueCursor | None, most: int
@@ -128,7 +129,7 @@ class QueueQueries:
 
     def cursor_of(self, proposal_id: str) -> QueueCursor | None:
         row = self._sql.one("queue_position", proposal_id=proposal_id)
-        return msgspec.convert(row, QueueCursor) if row else None
+        return convert(row, QueueCursor) if row else None
 
     def cursor_behind(self, proposal_id: str, person: str) -> QueueCursor | None:
         number = self._attention(proposal_id, person)
@@ -214,7 +215,7 @@ class QueueQueries:
     def beside(self, proposals: Sequence[int], most: int) -> dict[int, Beside]:
         keys = msgspec.json.encode(proposals).decode()
         rows = self._sql.all("beside_rows", proposals=keys, most=most)
-        return {row["id"]: msgspec.convert(row, Beside, strict=False) for row in rows}
+        return {row["id"]: convert(row, Beside, strict=False) for row in rows}
 
     def group_of_producer(self, producer_identity: str, since: int, number: int) -> list[str]:
         rows = self._sql.all("group_of_producer", producer_identity=producer_identity, since=since, number=number)
@@ -228,12 +229,12 @@ class QueueQueries:
 
     def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[FoldHead]:
         rows = self._sql.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)
-        return msgspec.convert(rows, list[FoldHead])
+        return convert(rows, list[FoldHead])
 
     def folds_like(self, submission_scope: str, scope_id: str, content: str, number: int) -> list[FoldHead]:
         place = {"submission_scope": submission_scope, "scope_id": scope_id, "number": number}
         ends = {"beginning": content[:_COMPARED], "ending": content[-_COMPARED:]}
-        return msgspec.convert(self._sql.all("folds_like", **place, **ends), list[FoldHead])
+        return convert(self._sql.all("folds_like", **place, **ends), list[FoldHead])
 
     def producer_turn(self, producer: int, risk: int) -> ProducerTurn:
         rank = MAX_RISK - risk
@@ -260,7 +261,7 @@ class QueueQueries:
 
 
 def _unsorted(row: dict[str, Any]) -> Unsorted:
-    return msgspec.convert(decoded(row, "payload", "source_span", "supersedes", "derived_from"), Unsorted, strict=False)
+    return convert(decoded(row, "payload", "source_span", "supersedes", "derived_from"), Unsorted, strict=False)
 
 
 def _last_of(chosen: QueueFilter) -> QueueCursor:
@@ -313,4 +314,4 @@ def _pattern(word: str) -> str:
 
 
 def _queued(row: dict[str, Any]) -> QueueRow:
-    return msgspec.convert(with_text(row), QueueRow, strict=False)
+    return convert(with_text(row), QueueRow, strict=False)

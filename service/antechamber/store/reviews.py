@@ -8,6 +8,7 @@ import msgspec
 from antechamber.core.access.callers import Account
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import Change, MemoryState, ProposalState
+from antechamber.core.conversion import convert
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.log.leaf import of_decision, of_memory
 from antechamber.core.log.rows import FeedEntry
@@ -60,13 +61,13 @@ class ReviewQueries:
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         row = self._sql.one("proposal", proposal_id=proposal_id)
-        return msgspec.convert(with_text(row), ProposalRow, strict=False) if row else None
+        return convert(with_text(row), ProposalRow, strict=False) if row else None
 
     def hold_proposal(self, proposal_id: str) -> None:
         self._sql.one("hold_proposal", proposal_id=proposal_id)
 
     def evidence(self, proposal: int) -> list[EvidenceRow]:
-        return msgspec.convert(self._sql.all("evidence_of_proposal", proposal=proposal), list[EvidenceRow])
+        return convert(self._sql.all("evidence_of_proposal", proposal=proposal), list[EvidenceRow])
 
     def refused_owners(self, proposal: int) -> list[str]:
         return [row["owner"] for row in self._sql.all("refused_owners_of_proposal", proposal=proposal)]
@@ -77,20 +78,18 @@ class ReviewQueries:
 
     def records(self, proposal: int) -> list[ReviewRecordRow]:
         rows = self._sql.all("review_records_of_proposal", proposal=proposal)
-        return msgspec.convert(rows, list[ReviewRecordRow], strict=False)
+        return convert(rows, list[ReviewRecordRow], strict=False)
 
     def conflicts(self, proposal: int) -> list[ConflictMark]:
-        return msgspec.convert(
-            self._sql.all("conflicts_of_proposal", proposal=proposal), list[ConflictMark], strict=False
-        )
+        return convert(self._sql.all("conflicts_of_proposal", proposal=proposal), list[ConflictMark], strict=False)
 
     def producer_record(self, producer_identity: str) -> ProducerRecord:
         row = self._sql.one("producer_record", producer_identity=producer_identity)
-        return msgspec.convert(row, ProducerRecord)
+        return convert(row, ProducerRecord)
 
     def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
         rows = self._sql.all("same_text", proposal=proposal, shown_hash=shown_hash)
-        return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
+        return [convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
     def decision_with_key(self, decision_key: str) -> bool:
         return self._sql.one("decision_with_key", decision_key=decision_key) is not None
@@ -99,11 +98,11 @@ class ReviewQueries:
         row = self._sql.one(
             "memory_in_scope", memory_id=memory_id, submission_scope=submission_scope, scope_id=scope_id
         )
-        return msgspec.convert(row, Target) if row else None
+        return convert(row, Target) if row else None
 
     def memories_near(self, memories: Sequence[int]) -> list[NearMemory]:
         rows = self._sql.find("memory_near", [{"memory": memory} for memory in memories])
-        return [msgspec.convert(decoded(row, "payload", "source_span"), NearMemory) for row in rows if row is not None]
+        return [convert(decoded(row, "payload", "source_span"), NearMemory) for row in rows if row is not None]
 
     def near_proposals(self, proposal: int, number: int) -> list[NearReport]:
         rows = [
@@ -128,7 +127,7 @@ class ReviewQueries:
 
     def latest_decisions(self, number: int, person: str = "") -> list[LatestDecision]:
         rows = self._sql.all("latest_decisions", number=number, person=person)
-        return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
+        return [convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
     def decide(self, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> None:
         """Write the review record, apply the ruling to the proposal and its memories, and admit a memory if ruled so.
@@ -255,22 +254,18 @@ class ReviewQueries:
             rows = self._sql.all("memories_by_scope", **scope, **page)
         else:
             rows = self._sql.all("all_memories", **page)
-        return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
+        return [convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
 
     def memory(self, memory_id: str) -> MemoryRow | None:
         row = self._sql.one("memory", memory_id=memory_id)
-        return (
-            msgspec.convert(decoded(row, "payload", "source_span", "supersedes", "derived_from"), MemoryRow)
-            if row
-            else None
-        )
+        return convert(decoded(row, "payload", "source_span", "supersedes", "derived_from"), MemoryRow) if row else None
 
     def memory_changes(self, memory: int) -> list[MemoryChange]:
-        return msgspec.convert(self._sql.all("changes_of_memory", memory=memory), list[MemoryChange])
+        return convert(self._sql.all("changes_of_memory", memory=memory), list[MemoryChange])
 
     def derived_from(self, memory_id: str, number: int) -> list[DerivedRow]:
         rows = self._sql.all("derived_from_memory", memory_id=memory_id, number=number)
-        return [msgspec.convert(decoded(row, "payload"), DerivedRow) for row in rows]
+        return [convert(decoded(row, "payload"), DerivedRow) for row in rows]
 
     def retracted_sources(self, proposal: int, number: int) -> list[str]:
         return [row["memory_id"] for row in self._sql.all("retracted_sources", proposal=proposal, number=number)]

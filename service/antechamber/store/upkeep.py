@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from antechamber.core.conversion import convert
 from antechamber.core.log.review_date_leaf import of_review_date
 from antechamber.core.rows.memories import BrowsedMemory, MemoryFilter
 from antechamber.core.rows.upkeep import (
@@ -50,13 +51,13 @@ class UpkeepQueries:
 
     def readers(self, memory: int, since_hour: int, number: int) -> list[ReaderRow]:
         rows = self._sql.all("readers_of_memory", memory=memory, since_hour=since_hour, number=number)
-        return msgspec.convert(rows, list[ReaderRow])
+        return convert(rows, list[ReaderRow])
 
     def of_memory(self, memory: int) -> UpkeepRow:
         return UpkeepRow(**self._sql.all("upkeep_of_memory", memory=memory)[0])
 
     def review_dates(self, proposal: int) -> list[ReviewDateRow]:
-        return msgspec.convert(self._sql.all("review_dates_of_proposal", proposal=proposal), list[ReviewDateRow])
+        return convert(self._sql.all("review_dates_of_proposal", proposal=proposal), list[ReviewDateRow])
 
     def has_review_date(self, decision_key: str) -> bool:
         return self._sql.one("review_date_with_key", decision_key=decision_key) is not None
@@ -74,18 +75,18 @@ class UpkeepQueries:
     def naming(self, memory_id: str, number: int) -> list[NamingProposal]:
         named = {"memory_id": memory_id, "supersedes": msgspec.json.encode(memory_id).decode()}
         rows = self._sql.all("proposals_naming", **named, number=number)
-        return [msgspec.convert(decoded(row, "payload"), NamingProposal) for row in rows]
+        return [convert(decoded(row, "payload"), NamingProposal) for row in rows]
 
     def derived_from_retracted(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
         rows = self._sql.all("memories_derived_from_retracted", **_scope(chosen), after=after, number=number)
-        return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
+        return [convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
 
     def count_derived_from_retracted(self, most: int) -> int:
         return int(self._sql.all("count_derived_from_retracted", number=most)[0]["number"])
 
     def declared_private(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
         rows = self._sql.all("memories_declared_private", **_scope(chosen), after=after, number=number)
-        return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
+        return [convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
 
     def count_declared_private(self, most: int) -> int:
         return int(self._sql.all("count_declared_private", number=most)[0]["number"])
@@ -93,7 +94,7 @@ class UpkeepQueries:
     def due(self, chosen: MemoryFilter, now: int, idle: int, after: DueCursor, number: int) -> list[DueMemory]:
         cursor = msgspec.structs.asdict(after)
         rows = self._sql.all("memories_due", **_scope(chosen), **cursor, now=now, idle=idle, number=number)
-        return [msgspec.convert(decoded(row, "payload"), DueMemory) for row in rows]
+        return [convert(decoded(row, "payload"), DueMemory) for row in rows]
 
     def count_due(self, now: int, idle: int, most: int) -> int:
         cursor = msgspec.structs.asdict(DueCursor())

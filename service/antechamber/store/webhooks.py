@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from antechamber.core.admission.canonical import canonical
+from antechamber.core.conversion import convert
 from antechamber.core.log.leaf import of_access, webhook_members
 from antechamber.core.rows.webhooks import AlarmRow, Webhook, WebhookReplay
 from antechamber.store.memories import decoded
@@ -33,7 +34,7 @@ class WebhookQueries:
         self._sql.append_leaves([of_access("add-webhook", webhook.created_at, "added", **webhook_members(row))])
 
     def all(self) -> list[Webhook]:
-        return [msgspec.convert(decoded(row, "events"), Webhook, strict=False) for row in self._sql.all("webhooks")]
+        return [convert(decoded(row, "events"), Webhook, strict=False) for row in self._sql.all("webhooks")]
 
     def remove(self, webhook_id: str, now: int) -> bool:
         removed = self._sql.run("remove_webhook", webhook_id=webhook_id, removed_at=now) > 0

@@ -12,6 +12,8 @@ import msgspec
 from blake3 import blake3
 from msgspec import Struct
 
+from antechamber.core.conversion import parse_json
+
 LIFETIME: Final = 600 * 1_000_000
 """How long a sign-in may take, in microseconds."""
 MAX_TICKET: Final = 3_000
@@ -48,7 +50,7 @@ def open_ticket(secret: bytes, cookie: str, now: int) -> Ticket | None:
         mac.encode("utf-8", "surrogatepass"), _mac(secret, body).encode()
     ):
         return None
-    ticket = msgspec.json.decode(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)), type=Ticket)
+    ticket = parse_json(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)), Ticket)
     return ticket if ticket.begun_at <= now < ticket.begun_at + LIFETIME else None
 
 

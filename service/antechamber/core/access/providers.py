@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 from antechamber.core.access.callers import AccountRole
 from antechamber.core.access.workload import LEEWAY_SECONDS, Algorithm, Name
 from antechamber.core.contract import NAME, NAME_PATTERN
+from antechamber.core.conversion import convert, parse_json
 from antechamber.core.webhooks.target import TargetError, read_target
 
 AccountName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$")]
@@ -154,7 +155,7 @@ def read_metadata(data: bytes, provider: Provider) -> Metadata:
     Raises ValueError if it is no such document, is another issuer's, or names an address that may not be used.
     """
     try:
-        metadata = msgspec.json.decode(data, type=Metadata)
+        metadata = parse_json(data, Metadata)
     except (msgspec.DecodeError, RecursionError):
         message = "its discovery document cannot be read"
         raise ValueError(message) from None
@@ -174,7 +175,7 @@ def read_metadata(data: bytes, provider: Provider) -> Metadata:
 def check_id_token(claims: Mapping[str, Any], provider: Provider, expected: Expected, now: int) -> Identified:
     """Check the claims of a verified ID token at a time, in microseconds since 1970 UTC."""
     try:
-        said = msgspec.convert(claims, _Claims)
+        said = convert(claims, _Claims)
     except msgspec.ValidationError:
         return Identified(refusal="a claim is missing or has another type")
     proven = said.iat if said.auth_time is None else said.auth_time

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
+from antechamber.core.conversion import convert, parse_json
+
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """Signatures of key pairs alone: with a shared secret, or without a signature, everyone could issue tokens."""
 Name = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"^[^\x00-\x20\x7f]+$")]
@@ -111,8 +113,8 @@ def read_unverified(token: str) -> Unverified | None:
     """Return what a token says of issuer, algorithm and key; None if it does not say all of them."""
     head, body, _ = token.split(".")
     try:
-        header = msgspec.json.decode(_decode(head), type=_Head)
-        return Unverified(msgspec.json.decode(_decode(body), type=_Body).iss, header.alg, header.kid)
+        header = parse_json(_decode(head), _Head)
+        return Unverified(parse_json(_decode(body), _Body).iss, header.alg, header.kid)
     except (msgspec.DecodeError, ValueError):
         return None
 
@@ -147,7 +149,7 @@ def read_keys(data: bytes) -> list[Key]:
     Raises ValueError if the data is no JWK Set.
     """
     try:
-        found = msgspec.json.decode(data, type=_KeySet).keys
+        found = parse_json(data, _KeySet).keys
     except (msgspec.DecodeError, RecursionError):
         message = "the answer is no JWK Set"
         raise ValueError(message) from None
@@ -158,7 +160,7 @@ def read_keys(data: bytes) -> list[Key]:
 def check_claims(claims: Mapping[str, Any], issuer: Issuer, now: int) -> Vouched:
     """Check the claims of a verified token at a time, in microseconds since 1970 UTC."""
     try:
-        said = msgspec.convert(claims, _Claims)
+        said = convert(claims, _Claims)
     except msgspec.ValidationError:
         return Vouched("a claim is missing or has another type")
     times = (said.exp, said.iat, said.iat if said.nbf is None else said.nbf)

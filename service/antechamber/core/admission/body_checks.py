@@ -39,6 +39,7 @@ from antechamber.core.contract import (
     SourceSpan,
     SubmissionBody,
 )
+from antechamber.core.conversion import convert
 from antechamber.core.times import parse_time
 
 _OBJECTS: Final[dict[str, type[Struct]]] = {"": SubmissionBody, "/payload": Payload, "/source_span": SourceSpan}
@@ -186,7 +187,7 @@ def _type_reasons(body: dict[str, Any]) -> Iterator[Reason]:
 
 def _has_type(value: Any, kind: Any) -> bool:
     try:
-        msgspec.convert(value, kind)
+        convert(value, kind)
     except msgspec.ValidationError:
         return False
     return True

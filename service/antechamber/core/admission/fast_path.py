@@ -28,6 +28,7 @@ from antechamber.core.contract import (
     PRODUCER,
     SubmissionBody,
 )
+from antechamber.core.conversion import json_decoder
 from antechamber.core.errors import RequestRefusedError
 from antechamber.core.times import parse_time
 
@@ -41,7 +42,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-_decoder: Final = msgspec.json.Decoder(SubmissionBody)
+_decoder: Final = json_decoder(SubmissionBody)
 _encoder: Final = msgspec.json.Encoder()
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from antechamber.core.conversion import parse_json
 from antechamber.core.errors import AntechamberError
 
 VERSION: Final = 1
@@ -82,11 +83,11 @@ def read_manifest(raw: bytes) -> Manifest:
     Raises BackupError if it is not one, is of a newer version, or lists members that no archive has.
     """
     try:
-        head = msgspec.json.decode(raw, type=_Version)
+        head = parse_json(raw, _Version)
         if head.format == "antechamber-backup" and head.version > VERSION:
             message = f"the archive has format version {head.version}: restore it with the version that made it"
             raise BackupError(message)
-        manifest = msgspec.json.decode(raw, type=Manifest)
+        manifest = parse_json(raw, Manifest)
     except msgspec.MsgspecError as error:
         message = f"this is no backup of Antechamber: its manifest cannot be read: {error}"
         raise BackupError(message) from None

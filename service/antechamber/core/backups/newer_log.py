@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.backups.manifest import BackupError, LogState
+from antechamber.core.conversion import parse_json
 from antechamber.core.log.merkle import Frontier, leaf_hash
 
 _SUBJECTS: Final = ("proposal_id", "quarantine_id")
@@ -67,7 +68,7 @@ def read_newer_log(lines: Iterable[bytes], state: LogState) -> NewerLog:
 
 def _parse(line: bytes) -> _Line:
     try:
-        return msgspec.json.decode(line, type=_Line)
+        return parse_json(line, _Line)
     except msgspec.MsgspecError:
         message = "the file is no export of the whole log; make one with: antechamber export log"
         raise BackupError(message) from None

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from antechamber.core.contract import MemoryDetail, MemoryItem
+from antechamber.core.conversion import parse_json
 from antechamber.core.memory_files.item import FileItem, MemoryFileError, sorted_memories
 
 _MEMBERS: Final = frozenset(MemoryDetail.__struct_fields__)
@@ -53,7 +54,7 @@ def decode_object(text: str, place: str) -> dict[str, Any]:
     Raises MemoryFileError, which names the place.
     """
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        return parse_json(text, dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         message = f"{place} is no JSON object"
         raise MemoryFileError(message) from None

@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from antechamber.core.admission.canonical import decode, escape_pointer
 from antechamber.core.contract import HASH, MAX_DEPTH, SCOPES, Scope
+from antechamber.core.conversion import json_decoder, parse_json
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 
 NO_ID: Final = Raw(b"null")
@@ -43,7 +44,7 @@ class Entry(Struct, frozen=True):
     """Kind of scope that a body names."""
 
 
-_decoder: Final = msgspec.json.Decoder(_Line)
+_decoder: Final = json_decoder(_Line)
 
 
 def read_entry(line: bytes) -> Entry:
@@ -77,7 +78,7 @@ def _explain(error: Exception) -> str:
 def _find_id(line: bytes) -> Raw:
     """Return the id of a line whose other members are wrong."""
     try:
-        return msgspec.json.decode(line, type=_Id).id
+        return parse_json(line, _Id).id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return NO_ID
 

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from blake3 import blake3
 
+from antechamber.core.conversion import parse_json
 from antechamber.core.privacy.literals import Needs, Words, needs_of
 from antechamber.core.privacy.shapes import shapes_needed
 
@@ -31,7 +32,7 @@ def key_of(pattern: str, *, bounded: bool = False) -> str:
 @lru_cache(maxsize=1)
 def shipped_needs() -> StoredNeeds:
     """Return the needs that are part of this package."""
-    return msgspec.json.decode(files(__package__).joinpath(FILE).read_bytes(), type=StoredNeeds)
+    return parse_json(files(__package__).joinpath(FILE).read_bytes(), StoredNeeds)
 
 
 @lru_cache(maxsize=4096)

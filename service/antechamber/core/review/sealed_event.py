@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.admission.canonical import escape_pointer
+from antechamber.core.conversion import parse_json
 from antechamber.core.privacy import Finding
 from antechamber.core.review.hidden_text import is_hidden
 
@@ -99,7 +100,7 @@ def encode_event(event: SealedEvent) -> bytes:
 
 def decode_event(text: bytes) -> SealedEvent:
     """Return the event that `encode_event` encoded; spaces may follow it."""
-    return msgspec.json.decode(text, type=SealedEvent)
+    return parse_json(text, SealedEvent)
 
 
 def spans_of(event: SealedEvent) -> list[MaskedSpan]:

@@ -3,9 +3,9 @@
 import re
 from typing import Final, Literal, get_args
 
-import msgspec
 from msgspec import Struct
 
+from antechamber.core.conversion import parse_json
 from antechamber.core.log.leaf import Leaf
 from antechamber.core.times import parse_time
 
@@ -46,7 +46,7 @@ def read_event(sequence: int, text: str) -> Event | None:
     action = _ACTION.match(text)
     if action is None or (action[1] == "submit" and _ACCEPTED not in text):
         return None
-    leaf = msgspec.json.decode(text, type=Leaf)
+    leaf = parse_json(text, Leaf)
     found = _of_leaf(leaf)
     if found is None:
         return None
@@ -57,7 +57,7 @@ def read_event(sequence: int, text: str) -> Event | None:
 
 def time_of(text: str) -> int:
     """Return the time of a leaf in microseconds since 1970 UTC."""
-    return parse_time(msgspec.json.decode(text, type=Leaf).time)
+    return parse_time(parse_json(text, Leaf).time)
 
 
 def _of_leaf(leaf: Leaf) -> tuple[EventType, tuple[str, ...], dict[str, str]] | None:
