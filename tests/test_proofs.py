@@ -1,6 +1,8 @@
 """What the proofs count, and which findings or too few attempts fail them."""
 
 import contextlib
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ from antechamber.core.errors import UnavailableError
 from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, node_hash
 from lib.processes import SCOPE
 from proofs import failover, operate, soak
-from proofs.crash_fields import unexpected_errors
+from proofs.crash_fields import OneFile, unexpected_errors
 from proofs.failover_load import branches
 from proofs.operate_site import BrokenError, demand
 from proofs.operate_work import Work
@@ -126,6 +128,24 @@ def test_unexpected_errors_of_the_service_are_found_in_its_log() -> None:
     log = "\n".join([logged("human", "signed in"), *entries, logged("human", "alarm: 1\n2")])
     assert unexpected_errors(log) == [f"{entry}\n" for entry in entries[:3]]
     assert len(unexpected_errors("Traceback (most recent call last):\n  File x\nValueError\n")) == 1
+
+
+def test_a_process_that_ends_by_itself_is_an_unexpected_error(tmp_path: Path) -> None:
+    """A crash between two kills is counted, although the next kill starts the process again; a kill is none."""
+    field = OneFile(tmp_path)
+    try:
+        field.kill_application(0)
+        assert field.errors() == []
+        for _ in range(2):
+            os.kill(field.processes[0].pid, signal.SIGSEGV)
+            field.processes[0].wait()
+            field.kill_application(0)
+        os.kill(field.processes[0].pid, signal.SIGABRT)
+        field.processes[0].wait()
+        ended = "process 0 ended by itself with status"
+        assert field.errors() == [f"{ended} -11", f"{ended} -11", f"{ended} -6"]
+    finally:
+        field.close()
 
 
 def test_a_log_that_was_signed_otherwise_has_a_branch() -> None:

@@ -12,7 +12,7 @@ one proposal, a version of a proposal with two decisions, a row that no answer s
 approved proposal, or the other way round.
 
 Status 1 says that something was lost, doubled, wrong, refused or never answered, that the service logged an unexpected
-error, or that too little was killed, acknowledged or decided.
+error or ended by itself, or that too little was killed, acknowledged or decided.
 """
 
 import contextlib
@@ -180,7 +180,7 @@ def show(numbers: dict[str, Any]) -> None:
     print(f"answers to agents: {answers}")
     if numbers["lost_at_commit"]:
         print(f"connections lost at COMMIT and asked after: {numbers['lost_at_commit']}")
-    print(f"found broken in the files: {numbers['broken_files']}, unexpected errors logged: {numbers['tracebacks']}")
+    print(f"found broken in the files: {numbers['broken_files']}, unexpected errors: {numbers['tracebacks']}")
     print(f"{numbers['seconds']} s in all")
 
 

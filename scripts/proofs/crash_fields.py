@@ -71,6 +71,8 @@ class Field:
         self.processes = [self.application.start(port, self._log) for port in self.ports]
         self.ledger = Ledger()
         self.lost: set[str] = set()
+        self._ended: list[str] = []
+        """Processes that ended without being killed by the proof."""
         self._probes = itertools.count(1)
 
     def blows(self) -> dict[str, Callable[[int], None]]:
@@ -96,6 +98,7 @@ class Field:
     def kill_application(self, number: int) -> None:
         """Kill one process and start it again."""
         process = number % len(self.processes)
+        self._ended += self._ended_alone(process)
         self.processes[process].kill()
         end(self.processes[process])
         self.processes[process] = self.application.start(self.ports[process], self._log)
@@ -156,8 +159,14 @@ class Field:
         return self._log.read_text(errors="replace").count(text)
 
     def errors(self) -> list[str]:
-        """Return the unexpected errors in the processes' log."""
-        return unexpected_errors(self._log.read_text(errors="replace"))
+        """Return the processes that ended by themselves, and the unexpected errors in their log."""
+        ended = [text for process in range(len(self.processes)) for text in self._ended_alone(process)]
+        return [*self._ended, *ended, *unexpected_errors(self._log.read_text(errors="replace"))]
+
+    def _ended_alone(self, process: int) -> list[str]:
+        """Return whether a process has ended by itself, as a text with its status; a crash is a negative one."""
+        status = self.processes[process].poll()
+        return [] if status is None else [f"process {process} ended by itself with status {status}"]
 
     def close(self) -> None:
         """Stop the processes."""

@@ -255,6 +255,7 @@ def show(numbers: dict[str, Any]) -> None:
     print(f"a retraction is gone after at most {numbers['retraction_s']} s, ", end="")
     print(f"an erasure arrives after at most {numbers['erasure_s']} s")
     print(f"found broken in the files: {numbers['broken_files']}, ", end="")
+    print(f"unexpected errors of the service: {numbers['tracebacks']}")
     print(f"mirrors that ended by themselves: {numbers['ended_alone']}; {numbers['seconds']} s in all")
 
 
@@ -292,8 +293,9 @@ def command(engine: str, kills: int | None, form: closing.Form) -> None:
         changes = sum((world.done for world in scene.worlds), Counter[str]())
         numbers |= {"changes": dict(changes), "memories": scene.memories, "ended": len(scene.ended)}
         numbers |= {"broken_files": len(field.check()) + len(broken), "seconds": round(time.monotonic() - start)}
+        numbers["tracebacks"] = len(field.errors())
     scale = form.scale(KILLS[engine] // QUICK[engine], by_hand=kills is not None)
     numbers["too_little"] = closing.too_little(numbers | numbers["changes"], LEAST, scale)
     late = max(times.values()) > ARRIVES_WITHIN
-    wrong = sum(numbers[name] for name in ("differences", "remains", "broken_files", "ended_alone"))
+    wrong = sum(numbers[name] for name in ("differences", "remains", "broken_files", "ended_alone", "tracebacks"))
     closing.finish(numbers, form, show, good=not wrong and not late)
