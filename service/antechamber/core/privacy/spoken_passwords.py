@@ -47,13 +47,13 @@ _VALUE: Final = (
     r"|(?P<bare>[!#-+<?-Z\\^-{~0-9À-ž-][!-~À-ž]{4,80}))"
 )
 _FILLERS: Final = (
-    "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|"
-    "jetzt|aktuell|nun|derzeit|immer|noch|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
+    "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|literally|"
+    "jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
     "まだ|現在|目前|仍然|还是) ?){0,3}"
 )
 _LINKS: Final = (
     "is|was|are|be|isn['’]t|not|but|now|from|give (?:it|him|her|them)|to|with|equals|reads|says|use|try|enter|type|and|"
-    "s|lautet|lauten|ist|war|sei|seien|heißt|heisst|von|auf|mit|und|nicht|sondern|jetzt|"
+    "would be|were|s|lautet|lauten|ist|war|wäre|sei|seien|heißt|heisst|von|auf|mit|und|nicht|sondern|jetzt|"
     "a|à|en|to|är|er|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
     "vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|"
     "pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
