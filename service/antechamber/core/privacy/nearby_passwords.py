@@ -1,8 +1,9 @@
 """Searches for values that only a password looks like, near a word for a password or a login.
 
 A sentence may name a password without any link to its value: "the door to the lab has a password, remember, and after
-Friday it will be … then". Such a value needs all kinds of characters and a sign between letters and digits that code,
-addresses and names of software do not have there. Each value costs a constant number of steps.
+Friday it will be … then". Such a value is two words with a sign between them and a number, a word with a dollar sign
+and a number, or generated. Documents have other words with signs near passwords: cells of a sheet, inner classes,
+formats, powers, names of files with an ampersand. Each value costs a constant number of steps.
 """
 
 # ruff: noqa: RUF001 -- the signs of other scripts are searched for
@@ -13,7 +14,7 @@ from typing import Final
 
 from antechamber.core.privacy.automata import compile_set, search
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.passwords import is_spoken_password
+from antechamber.core.privacy.passwords import is_generated, is_spoken_password
 from antechamber.core.privacy.spoken_words import CUE
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
@@ -25,17 +26,20 @@ _JUDGED: Final = 4
 _LOOKED: Final = 8
 """… and of the look for a word near it."""
 _VALUE: Final = re.compile(
-    r"(?<![^\s\"'`“„«「『(\[:：,，。、])[A-Za-z0-9][A-Za-z0-9@#*+~?._-]{0,30}[!$%^&][A-Za-z0-9!$%^&@#*+~?._-]{1,32}"
+    r"(?<![^\s\"'`“„«「『(\[:：,，。、])[A-Za-z0-9][A-Za-z0-9@#%^&*+~?._-]{0,30}[!$^][A-Za-z0-9!$%^&@#*+~?._-]{1,32}"
     r"(?![\w/\\=(\[{<>|])"
 )
 _SIGNS: Final = "!$%^&@#*+~?._-"
-_LEAST: Final = 8
-_ANOTHER: Final = re.compile(
-    r"%[0-9A-Fa-f]{2}|%[a-z]|&[A-Za-z0-9]+;|[$][A-Za-z]|[A-Za-z][$][0-9][A-Z]|[.]{2}|![$]?[A-Z]{1,3}[$]?[0-9]+\Z|"
-    r"\A[A-Za-z]?[a-z]*[0-9]*&[A-Za-z]?[a-z]*[0-9]*\Z|[A-Z]&[A-Z]|@[a-z0-9-]+[.][a-z]"
+_CHOSEN: Final = re.compile(
+    r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]+)*"
+    r"(?:[!^][A-Z][a-z]{2,}[0-9]{2,4}|![0-9]{2,4}[A-Z][a-z]+|[$][0-9]{2,4}(?:[A-Z][a-z]+)?)"
 )
-"""What is no password: escapes and formats, variables and inner classes, cells of a sheet, two words with an
-ampersand, and addresses."""
+"""What persons choose: `Word!Word12`, `Word^Word12`, `Word!12Word`, `Word$12` or `Word$12Word`."""
+_LEAST: Final = 8
+_LEAST_OF_KIND: Final = 2
+_WORD: Final = re.compile("[A-Za-z]{4}")
+"""Letters that no generator puts in a row often; names in code have them."""
+_KINDS: Final = (str.islower, str.isupper, str.isdecimal)
 _PART: Final = re.compile("\0|\n[ \t]*\n")
 """What divides the members of an event, and paragraphs."""
 _WORD_GROUPS: Final = (1, 3)
@@ -56,16 +60,21 @@ def find_nearby_passwords(text: str, effort: Effort) -> Iterator[tuple[int, int]
 
 
 def _is_unmistakable(value: str, effort: Effort) -> bool:
-    """Return whether a value has small letters, capitals, digits and a sign between them, and is nothing else."""
-    if (
-        len(value) < _LEAST
-        or not all(any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdecimal))
-        or not any(sign in value for sign in "!$%^&")
-        or _ANOTHER.search(value) is not None
-    ):
+    """Return whether a value is what persons choose or programs generate as a password, and nothing else."""
+    if len(value) < _LEAST or not (_CHOSEN.fullmatch(value) or _may_be_generated(value)):
         return False
     effort.spend(_JUDGED)
     return is_spoken_password(value)
+
+
+def _may_be_generated(value: str) -> bool:
+    """Return whether a value has some characters of each kind, in disorder and without a word; powers have no `!`."""
+    return (
+        ("!" in value or "$" in value)
+        and all(sum(map(kind, value)) >= _LEAST_OF_KIND for kind in _KINDS)
+        and _WORD.search(value) is None
+        and is_generated(value)
+    )
 
 
 def _has_word(text: str, start: int, end: int, effort: Effort) -> bool:
@@ -83,7 +92,7 @@ def _has_word(text: str, start: int, end: int, effort: Effort) -> bool:
     return False
 
 
-_SIGN: Final = compile_set("[0-9A-Za-z][!$%^&][0-9A-Za-z!$%^&]")
+_SIGN: Final = compile_set("[0-9A-Za-z@#%^&*+~?._-][!$^][!-~]")
 
 
 def may_have_password(data: bytes) -> bool:

@@ -69,7 +69,7 @@ _DECODER: Final = re.compile(
 _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>)|.*[{(\[]$"
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>|!important\b|%[A-Z_]{3,}%)|.*[{(\[]$"
     r"|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
@@ -200,7 +200,7 @@ def is_member(value: str) -> bool:
     return bool(_MEMBER.match(value))
 
 
-def _is_generated(value: str) -> bool:
+def is_generated(value: str) -> bool:
     """Return whether a value mixes all kinds of characters as generators of passwords do, and not as code does.
 
     A random password is so full of signs that it resembles code, a template or a regular expression.
@@ -228,7 +228,7 @@ def _kind_of(character: str) -> int:
 
 def is_bare_password(value: str) -> bool:
     """Return whether a value without quotation marks is a password, after a name and `=` or `:`."""
-    if _is_generated(value) and len(_STRONG_SIGNS.intersection(value)) >= _LEAST_SIGNS:
+    if is_generated(value) and len(_STRONG_SIGNS.intersection(value)) >= _LEAST_SIGNS:
         return True
     value = value.rstrip(".,;:)")
     if value.isdecimal():
@@ -247,7 +247,7 @@ def is_quoted_password(value: str) -> bool:
     """Return whether a value in quotation marks is a password, after a name and a separator."""
     if value != value.strip() or len(value) < _SHORTEST_QUOTED:
         return False
-    if _is_generated(value):
+    if is_generated(value):
         return True
     if is_noise(value):
         return False

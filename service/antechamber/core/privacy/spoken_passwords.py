@@ -47,8 +47,8 @@ _VALUE: Final = (
     r"|(?P<bare>[!#-+<?-Z\\^-{~0-9À-ž-][!-~À-ž]{4,80}))"
 )
 _FILLERS: Final = (
-    "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|literally|"
-    "jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
+    "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|"
+    "literally|jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
     "まだ|現在|目前|仍然|还是) ?){0,3}"
 )
 _LINKS: Final = (
