@@ -69,9 +69,21 @@ _DECODER: Final = re.compile(
 _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>|!important\b|%[A-Z_]{3,}%)|.*[{(\[]$"
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|['\"]?\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>|!important\b|%[A-Z_]{3,}%)|.*[{(\[]$"
     r"|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
+_NAME: Final = re.compile(
+    r"""
+    (?:[A-Z][a-z]+){2,}\$[0-9]$ | \w+\$\.[A-Za-z] | [\w.]+!\.[A-Za-z] | SYS\$[A-Z] | [A-Za-z]+[0-9]+\^(?:[0-9]{1,2}$|0x)
+    | [a-z][\w.\#-]*\{[a-z-]+: | %2F[\w%.-]*$ | .*\$env:[A-Z] | [^@\s]*@sha256:[0-9a-f]{64}$
+    | .*&(?:nbsp|quot|amp|lt|gt); | [~^]?v?[0-9]+(?:\.[0-9]+){1,3}(?:-[a-z]+[.-]?[0-9]*)*$
+    | [\w&!.-]+\.(?:docx?|xlsx?|pptx?|pdf|od[tsp]|zip|png|jpe?g|svg|gif)$
+    """,
+    re.VERBOSE,
+)
+"""Names in code and documents: an inner class without a name, a stream, a value that is not null, a logical name of
+OpenVMS, a power, a rule of CSS, an escaped path, a variable of PowerShell, an image by its digest, an entity of HTML, a
+version, a file."""
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
 """A sentence in Chinese or Japanese, which have no blanks between words."""
 _COLOR: Final = re.compile("#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?:[;,)]|$)", re.IGNORECASE)
@@ -109,7 +121,7 @@ _MASK: Final = re.compile(
     r"(?i).*(?:\*\*\*|xxx|\.\.\.|…|••|●●|###|___|---|redacted|elided|omitted|masked|censored|<|>)"
 )
 _COUNTED: Final = re.compile(
-    r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"
+    r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|rstuvwxyz|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"
 )
 """Characters in the order of the alphabet or of numbers, as documents and test vectors have them."""
 _HASH: Final = re.compile(
@@ -137,6 +149,7 @@ def is_noise(value: str) -> bool:
         or len(set(value)) <= _LEAST_DIGITS
         or PLACEHOLDER.fullmatch(value)
         or _CODE.match(value)
+        or _NAME.match(value)
         or _FILE.match(value)
         or _FOLDER.match(value)
         or _MAIL.match(value)

@@ -77,8 +77,8 @@ _OUTCOME: Final = re.compile(
     r"(?: \w+){0,2} (?:with|mit|avec|con) $"
 )
 """What is before the code of an error, as in `fails with ORA-00942`."""
-_ARGUMENT: Final = re.compile("[0-9]+,")
-"""A number among the arguments of a call."""
+_ARGUMENT: Final = re.compile("[0-9]+,|[^,;]{1,40}[,;][^,;]{0,40}[,;]")
+"""A number among the arguments of a call, or the cells of a table."""
 _ISSUE: Final = re.compile(r"[(（][ \t]*[A-Za-z][\w./-]*#[0-9]+[)）]")
 """The name of an issue in brackets, as in `(Rails#43997)`."""
 _OTHER_NOUN: Final = re.compile(
