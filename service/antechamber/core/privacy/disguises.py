@@ -35,7 +35,9 @@ _LEAST_MIXED: Final = 4
 """Letters of the shortest mixed word; shorter ones are often symbols such as a Greek letter beside a Latin one."""
 _SEVERAL: Final = 3
 """Words of posing letters only from which a text is suspicious."""
-_CODED: Final = re.compile(r"(?<![\w.@/#$-])(?=[A-Za-z@$|!0-9]*[A-Za-z])[A-Za-z01345@$|!]{4,20}(?![\w@/#$-]|\.[0-9])")
+_CODED: Final = re.compile(
+    r"(?<![\w.@/#$-])(?=[A-Za-z@$|!0-9]{0,19}[A-Za-z])[A-Za-z01345@$|!]{4,20}(?![\w@/#$-]|\.[0-9])"
+)
 """A word of letters and of what poses as letters; other digits do not."""
 _PLAIN: Final = str.maketrans("01345@$|!", "oieasasli")
 _OTHER: Final = str.maketrans("1", "l")

@@ -76,14 +76,14 @@ _NAME: Final = re.compile(
     r"""
     (?:[A-Z][a-z]+){2,}\$[0-9]$ | \w+\$\.[A-Za-z] | [\w.]+!\.[A-Za-z] | SYS\$[A-Z] | [A-Za-z]+[0-9]+\^(?:[0-9]{1,2}$|0x)
     | [a-z][\w.\#-]*\{[a-z-]+: | %2F[\w%.-]*$ | .*\$env:[A-Z] | [^@\s]*@sha256:[0-9a-f]{64}$
-    | .*&(?:nbsp|quot|amp|lt|gt); | [~^]?v?[0-9]+(?:\.[0-9]+){1,3}(?:-[a-z]+[.-]?[0-9]*)*$
+    | .*&(?:nbsp|quot|amp|lt|gt); | (?:%[sdifrvqx][^\w%]*){2,}$ | [~^]?v?[0-9]+(?:\.[0-9]+){1,3}(?:-[a-z]+[.-]?[0-9]*)*$
     | [\w&!.-]+\.(?:docx?|xlsx?|pptx?|pdf|od[tsp]|zip|png|jpe?g|svg|gif)$
     """,
     re.VERBOSE,
 )
 """Names in code and documents: an inner class without a name, a stream, a value that is not null, a logical name of
 OpenVMS, a power, a rule of CSS, an escaped path, a variable of PowerShell, an image by its digest, an entity of HTML, a
-version, a file."""
+format, a version, a file."""
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
 """A sentence in Chinese or Japanese, which have no blanks between words."""
 _COLOR: Final = re.compile("#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?:[;,)]|$)", re.IGNORECASE)

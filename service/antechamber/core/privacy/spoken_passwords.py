@@ -70,6 +70,12 @@ _PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$")
 """What is before a slash in an absolute path; elsewhere a slash may divide an account and its password."""
 _ROLE: Final = re.compile(r"(?<![\w:]):[a-z]+:`")
 """A role in reStructuredText, as in ``:mod:`ssl```."""
+_ATTRIBUTE: Final = re.compile("[A-Za-z][A-Za-z-]*$")
+"""The name of an attribute of HTML before its value."""
+_NUMBERED: Final = re.compile(
+    "(?:and|und|et|y) (?:[*_]{0,2})[a-z]+[0-9]{1,2}(?![0-9A-Za-z])|[(（][a-z]{2,12}0[0-9](?![0-9A-Za-z])"
+)
+"""A program with its version beside another one, or the name of a machine in brackets."""
 _LISTING: Final = frozenset(",，、(（")
 """Signs in a list of words, or before the first argument of a call: a plain word behind them is no password."""
 _OUTCOME: Final = re.compile(
@@ -244,7 +250,9 @@ def _is_of_code(link: re.Match[str], window: str) -> bool:
         return True
     if sign == ":" and _ROLE.match(window, link.start()):
         return True
-    if _OUTCOME.search(window, 0, link.end()) or _ISSUE.match(window, link.start()):
+    if _OUTCOME.search(window, 0, link.end()) or any(one.match(window, link.start()) for one in (_ISSUE, _NUMBERED)):
+        return True
+    if sign == "=" and (link["quoted"] or "").isalpha() and _ATTRIBUTE.search(window, 0, link.start()):
         return True
     if _LOOSE.fullmatch(sign) and is_hyphenated((link["bare"] or "").rstrip(_TRAIL)):
         return True
