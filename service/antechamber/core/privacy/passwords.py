@@ -69,21 +69,24 @@ _DECODER: Final = re.compile(
 _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|['\"]?\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>|!important\b|%[A-Z_]{3,}%)|.*[{(\[]$"
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>)|.*[{(\[]$"
     r"|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
 _NAME: Final = re.compile(
     r"""
-    (?:[A-Z][a-z]+){2,}\$[0-9]$ | \w+\$\.[A-Za-z] | [\w.]+!\.[A-Za-z] | SYS\$[A-Z] | [A-Za-z]+[0-9]+\^(?:[0-9]{1,2}$|0x)
-    | [a-z][\w.\#-]*\{[a-z-]+: | %2F[\w%.-]*$ | .*\$env:[A-Z] | [^@\s]*@sha256:[0-9a-f]{64}$
-    | .*&(?:nbsp|quot|amp|lt|gt); | (?:%[sdifrvqx][^\w%]*){2,}$ | [~^]?v?[0-9]+(?:\.[0-9]+){1,3}(?:-[a-z]+[.-]?[0-9]*)*$
-    | [\w&!.-]+\.(?:docx?|xlsx?|pptx?|pdf|od[tsp]|zip|png|jpe?g|svg|gif)$
+    (?:[A-Z][a-z]+){2,}\$[0-9]$ | [A-Za-z]\w*\$\.[A-Za-z$.]{4,}$ | [\w.]+!\.[A-Za-z]{4,}$ | SYS\$[A-Z]+(?:[:\[]|$)
+    | [a-z][\w.\#-]*\{[a-z-]+: | .*(?:!important$|%[A-Z_]{3,}%|&(?:nbsp|quot|amp|lt|gt);) | ['"]\)\.[a-z]
+    | [\w&!.-]+\.(?:docx?|xlsx?|pptx?|pdf)$
     """,
     re.VERBOSE,
 )
 """Names in code and documents: an inner class without a name, a stream, a value that is not null, a logical name of
-OpenVMS, a power, a rule of CSS, an escaped path, a variable of PowerShell, an image by its digest, an entity of HTML, a
-format, a version, a file."""
+OpenVMS, a rule and a declaration of CSS, a variable of Windows, an entity of HTML, a call, a file."""
+_PUBLIC: Final = re.compile(
+    r"[^@\s]*@sha256:[0-9a-f]{64}$|(?:%[sdifrvqx][^\w%]*){2,}$|(?:%2F[A-Za-z_-]{1,24}){2,}(?:%3F[\w%-]*)?$|.*\\\$env:[A-Z]"
+    r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot)[.-]?[0-9]*$"
+)
+"""An image by its digest, a format, an escaped path, a variable of PowerShell, and a version before its release."""
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
 """A sentence in Chinese or Japanese, which have no blanks between words."""
 _COLOR: Final = re.compile("#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?:[;,)]|$)", re.IGNORECASE)
@@ -121,7 +124,7 @@ _MASK: Final = re.compile(
     r"(?i).*(?:\*\*\*|xxx|\.\.\.|…|••|●●|###|___|---|redacted|elided|omitted|masked|censored|<|>)"
 )
 _COUNTED: Final = re.compile(
-    r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|rstuvwxyz|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"
+    r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"
 )
 """Characters in the order of the alphabet or of numbers, as documents and test vectors have them."""
 _HASH: Final = re.compile(
@@ -149,7 +152,7 @@ def is_noise(value: str) -> bool:
         or len(set(value)) <= _LEAST_DIGITS
         or PLACEHOLDER.fullmatch(value)
         or _CODE.match(value)
-        or _NAME.match(value)
+        or _PUBLIC.match(value)
         or _FILE.match(value)
         or _FOLDER.match(value)
         or _MAIL.match(value)
@@ -206,6 +209,11 @@ def is_spoken_password(value: str) -> bool:
         and not _SNAKE.match(value)
         and not _STORE.match(value)
     )
+
+
+def is_name(value: str) -> bool:
+    """Return whether a value is rather a name in code or a document, if no word of the sentence calls it a password."""
+    return bool(_NAME.match(value))
 
 
 def is_member(value: str) -> bool:

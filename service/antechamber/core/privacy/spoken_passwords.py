@@ -15,6 +15,7 @@ from antechamber.core.privacy.automata import Offsets, compile_set, search
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.passwords import (
     is_member,
+    is_name,
     is_pair_password,
     is_quoted_password,
     is_reference,
@@ -70,12 +71,8 @@ _PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$")
 """What is before a slash in an absolute path; elsewhere a slash may divide an account and its password."""
 _ROLE: Final = re.compile(r"(?<![\w:]):[a-z]+:`")
 """A role in reStructuredText, as in ``:mod:`ssl```."""
-_ATTRIBUTE: Final = re.compile("[A-Za-z][A-Za-z-]*$")
+_ATTRIBUTE: Final = re.compile("(?:type|inputmode|autocomplete|name|id|class|role|for|placeholder|method|rel|target)$")
 """The name of an attribute of HTML before its value."""
-_NUMBERED: Final = re.compile(
-    "(?:and|und|et|y) (?:[*_]{0,2})[a-z]+[0-9]{1,2}(?![0-9A-Za-z])|[(（][a-z]{2,12}0[0-9](?![0-9A-Za-z])"
-)
-"""A program with its version beside another one, or the name of a machine in brackets."""
 _LISTING: Final = frozenset(",，、(（")
 """Signs in a list of words, or before the first argument of a call: a plain word behind them is no password."""
 _OUTCOME: Final = re.compile(
@@ -83,9 +80,13 @@ _OUTCOME: Final = re.compile(
     r"(?: \w+){0,2} (?:with|mit|avec|con) $"
 )
 """What is before the code of an error, as in `fails with ORA-00942`."""
-_ARGUMENT: Final = re.compile("[0-9]+,|[^,;]{1,40}[,;][^,;]{0,40}[,;]")
-"""A number among the arguments of a call, or the cells of a table."""
-_ISSUE: Final = re.compile(r"[(（][ \t]*[A-Za-z][\w./-]*#[0-9]+[)）]")
+_ARGUMENT: Final = re.compile("[0-9]+,")
+"""A number among the arguments of a call."""
+_QUERY: Final = re.compile('"&[a-z]+=')
+"""The end of a quotation in the query of an address."""
+_CELL: Final = re.compile("[,;]")
+_LEAST_CELLS: Final = 3
+_ISSUE: Final = re.compile(r"[(（][ \t]*[A-Za-z][\w./-]*#[0-9]{5,}[)）]")
 """The name of an issue in brackets, as in `(Rails#43997)`."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
@@ -250,13 +251,22 @@ def _is_of_code(link: re.Match[str], window: str) -> bool:
         return True
     if sign == ":" and _ROLE.match(window, link.start()):
         return True
-    if _OUTCOME.search(window, 0, link.end()) or any(one.match(window, link.start()) for one in (_ISSUE, _NUMBERED)):
+    if _OUTCOME.search(window, 0, link.end()) or _ISSUE.match(window, link.start()):
         return True
     if sign == "=" and (link["quoted"] or "").isalpha() and _ATTRIBUTE.search(window, 0, link.start()):
         return True
-    if _LOOSE.fullmatch(sign) and is_hyphenated((link["bare"] or "").rstrip(_TRAIL)):
+    value = (link["bare"] or "").rstrip(_TRAIL)
+    if _LOOSE.fullmatch(sign) and (is_hyphenated(value) or is_name(value)):
         return True
-    return sign[:1] in _LISTING and ((link["quoted"] or "").isalpha() or bool(_ARGUMENT.match(link["bare"] or "")))
+    return sign[:1] in _LISTING and (
+        (link["quoted"] or "").isalpha() or bool(_ARGUMENT.match(link["bare"] or "")) or _is_row(value)
+    )
+
+
+def _is_row(value: str) -> bool:
+    """Return whether a value is a row of a table, without a cell that looks like a password."""
+    cells = _CELL.split(value)
+    return len(cells) >= _LEAST_CELLS and not any(map(is_spoken_password, cells))
 
 
 def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
@@ -269,6 +279,8 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
     for pattern in (_AS, _USE, _WITH, _DASH):
         for match in pattern.finditer(window):
             value = match.start("quoted" if match["quoted"] else "bare")
+            if is_name(match["bare"] or ""):
+                continue
             if _OUTCOME.search(window, 0, value) is None and (span := judge.span(match, linked=True)) is not None:
                 return offset + span[0], offset + span[1]
     return None
@@ -279,8 +291,7 @@ def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[
     if group == "bare":
         stripped = value.rstrip(_TRAIL)
         value = stripped if "(" not in stripped else value
-        # The end of a quotation in the query of an address.
-        value = value.partition('"&')[0]
+        value = _QUERY.split(value)[0]
         if "(" not in value:
             value = value.partition(")")[0]
         return len(value), _is_bare(value, is_password=is_password, linked=linked)
@@ -293,7 +304,9 @@ def _is_bare(value: str, *, is_password: bool, linked: bool) -> bool:
         return is_secret(value) and len(value) > _STRONG_LENGTH and not is_member(value)
     if linked:
         return is_spoken_password(value) or (value.isdecimal() and len(value) >= _LONG_NUMBER)
-    return is_pair_password(value) or (len(value) >= _STRONG_LENGTH and is_spoken_password(value))
+    return not is_name(value) and (
+        is_pair_password(value) or (len(value) >= _STRONG_LENGTH and is_spoken_password(value))
+    )
 
 
 SEARCHES: Final[dict[str, Search]] = {"spoken-secrets": find_spoken_secrets}
