@@ -17,8 +17,9 @@ from antechamber.core.privacy.matcher import Matcher, has_groups
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule, join_example
 from antechamber.core.privacy.shapes import coarse_shape, fine_shape, shapes_needed
-from antechamber.core.privacy.splits import is_joint, join_texts
+from antechamber.core.privacy.splits import is_joint, rows_of_texts
 from antechamber.core.privacy.texts import Text
+from antechamber.core.privacy.views import Chains
 from support import GATE, RULES
 
 HITS = [join_example(example) for rule in RULES for example in rule.hit]
@@ -169,13 +170,12 @@ def test_a_rule_may_ask_for_uuids() -> None:
 
 def test_halves_of_a_token_are_joined_and_ordinary_neighbors_are_not() -> None:
     """Rows begin at each text and end after two to five; digests, UUIDs and plain words make none."""
-    assert join_texts(["deploy", "apollo", "fact"]) is None
-    assert join_texts(["9f1c2ab" * 5 + "01234", "abcdefgh"]) is None
-    assert join_texts(["one"]) is None
+    assert rows_of_texts(["deploy", "apollo", "fact"]) == []
+    assert rows_of_texts(["9f1c2ab" * 5 + "01234", "abcdefgh"]) == []
+    assert rows_of_texts(["one"]) == []
     assert not is_joint("", "abcdefgh12345678")
     assert not is_joint("abcdefgh12345678.", " x")
-    joined = join_texts(["x" * 300 + " abcdefgh1", "ijklmnop2", "y" * 300, "qrstuvwx3"])
-    assert joined is not None
+    joined = Chains(rows_of_texts(["x" * 300 + " abcdefgh1", "ijklmnop2", "y" * 300, "qrstuvwx3"]))
     place = joined.text.index("abcdefgh1ijklmnop2")
     assert joined.locate(place, place + 18) == (301, 301 + 9 + 3 + 9, ("split",))
     assert joined.locate(place, place + 4) == (301, 305, ())

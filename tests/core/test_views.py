@@ -1,7 +1,10 @@
 """Views: a token is found in every disguise, and each finding leads back to the original text."""
 
 import base64
+import gzip
 import quopri
+import re
+import zlib
 from itertools import pairwise
 from urllib.parse import quote
 
@@ -10,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antechamber.core.privacy import decoders
-from antechamber.core.privacy.decoders import Edit, find_compositions, find_escapes, find_joints, find_runs
+from antechamber.core.privacy.decoders import Edit, find_compositions, find_escapes, find_joints
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign
-from antechamber.core.privacy.views import MAX_LEVELS, View, all_views, apply
+from antechamber.core.privacy.runs import find_runs
+from antechamber.core.privacy.views import MAX_LEVELS, Chains, View, all_views, apply
 from support import GATE
 
 TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
@@ -33,6 +37,10 @@ DISGUISES = {
     "base64 after a path": f"/v1/{BASE64}",
     "base64 of UTF-16": base64.b64encode(TOKEN.encode("utf-16-le")).decode(),
     "base64 twice": base64.b64encode(BASE64.encode()).decode(),
+    "base64 of UTF-16 with its byte order": base64.b64encode(TOKEN.encode("utf-16")).decode(),
+    "base64 of gzip": base64.b64encode(gzip.compress(TOKEN.encode(), mtime=0)).decode(),
+    "base64 of zlib": base64.b64encode(zlib.compress(f"token={TOKEN}".encode())).decode(),
+    "base64 in groups": " ".join(BASE64[place : place + 4] for place in range(0, len(BASE64), 4)),
     "base64 of percent": base64.b64encode(percent(TOKEN).encode()).decode(),
     "wrapped base64": BASE64[:40] + "\n" + BASE64[40:],
     "hex": TOKEN.encode().hex(),
@@ -42,17 +50,23 @@ DISGUISES = {
     "hex with an erased end": (TOKEN.encode() + b"\xff\xff").hex(),
     "hex in pairs": TOKEN.encode().hex(" "),
     "hex with colons": TOKEN.encode().hex(":"),
+    "hex in groups": " ".join(TOKEN.encode().hex()[place : place + 4] for place in range(0, 2 * len(TOKEN), 4)),
     "percent": percent(TOKEN),
+    "percent u": "".join(f"%u{ord(sign):04x}" for sign in TOKEN),
     "percent twice": quote(percent(TOKEN), safe=""),
     "one percent": TOKEN.replace("_", "%5F"),
     "backslash u": "".join(f"\\u{ord(sign):04x}" for sign in TOKEN),
     "backslash u with braces": "".join(f"\\u{{{ord(sign):x}}}" for sign in TOKEN),
     "backslash x": "".join(f"\\x{ord(sign):02x}" for sign in TOKEN),
+    "backslash x with braces": "".join(f"\\x{{{ord(sign):x}}}" for sign in TOKEN),
     "octal": "".join(f"\\{ord(sign):03o}" for sign in TOKEN),
     "decimal entities": "".join(f"&#{ord(sign)};" for sign in TOKEN),
     "hexadecimal entities": "".join(f"&#x{ord(sign):x};" for sign in TOKEN),
     "named entity": TOKEN.replace("_", "&lowbar;"),
     "quoted-printable": "".join(f"={ord(sign):02X}" for sign in TOKEN),
+    "quoted-printable before digits": "".join(
+        f"={ord(sign):02X}" if place % 3 == 0 else sign for place, sign in enumerate(TOKEN.replace("E", "9"))
+    ),
     "Markdown": TOKEN.replace("_", "\\_"),
     "colors": "\x1b[32m" + TOKEN[:9] + "\x1b[1;31m" + TOKEN[9:] + "\x1b[0m",
     "struck through": "".join(f"{sign}\u0336" for sign in TOKEN),
@@ -68,6 +82,12 @@ DISGUISES = {
     "variation selectors": "n" + "".join(chr(0xE0100 + ord(sign) - 16) for sign in TOKEN),
     "selectors of the supplement": "n" + "".join(chr(0xE0100 + ord(sign)) for sign in TOKEN),
     "hexadecimal array": ", ".join(f"0x{ord(sign):02x}" for sign in TOKEN),
+    "codes": ", ".join(str(ord(sign)) for sign in TOKEN),
+    "codes in octal": " ".join(f"{ord(sign):03o}" for sign in TOKEN),
+    "codes in binary": " ".join(f"{ord(sign):08b}" for sign in TOKEN),
+    "codes in calls": " + ".join(f"chr({ord(sign)})" for sign in TOKEN),
+    "codes of Unicode": " ".join(f"U+{ord(sign):04X}" for sign in TOKEN),
+    "base32 in small letters": base64.b32encode(TOKEN.encode()).decode().lower(),
     "base32": base64.b32encode(TOKEN.encode()).decode(),
     "widely spaced": "  ".join(TOKEN),
     "wrapped": f"{TOKEN[:20]}\n{TOKEN[20:]}",
@@ -80,6 +100,19 @@ DISGUISES = {
     "an open element": f"{TOKEN[:20]}<wbr>{TOKEN[20:]}",
     "bold": f"{TOKEN[:20]}**{TOKEN[20:]}",
     "quoted-printable with a line end": "".join(f"={ord(sign):02X}" for sign in f"a\n{TOKEN}\x1b \x7f"),
+    "groups of two": " ".join(TOKEN[place : place + 2] for place in range(0, len(TOKEN), 2)),
+    "groups of four": "-".join(TOKEN[place : place + 4] for place in range(0, len(TOKEN), 4)),
+    "groups of eight": " / ".join(TOKEN[place : place + 8] for place in range(0, len(TOKEN), 8)),
+    "groups after words of their length": "this that with " + " ".join(re.findall(".{4}", TOKEN)) + " and more",
+    "signs with hyphens": "-".join(TOKEN),
+    "signs with commas": ", ".join(TOKEN),
+    "a sign on each line": "\n".join(TOKEN),
+    "halves in a sentence": f"{TOKEN[:20]} is the first half, and {TOKEN[20:]} the other",
+    "halves the other way round": f"{TOKEN[20:]} is the second half, and {TOKEN[:20]} the first",
+    "the beginning apart": f"{TOKEN[:4]} and then {TOKEN[4:]}",
+    "pieces in variables": f'a = "{TOKEN[:14]}"\nb = "{TOKEN[14:27]}"\nc = "{TOKEN[27:]}"\ntoken = a + b + c',
+    "pieces in cells": f"| {TOKEN[:14]} | {TOKEN[14:27]} | {TOKEN[27:]} |",
+    "pieces in numbered lines": f"1. {TOKEN[:12]}\n2. {TOKEN[12:24]}\n3. {TOKEN[24:36]}\n4. {TOKEN[36:]}",
     "listed": f'["{TOKEN[:20]}", "{TOKEN[20:]}"]',
 }
 
@@ -105,6 +138,13 @@ def test_a_token_is_found_in_every_disguise(disguise: str, around: str) -> None:
         "0123456789abcdef0123456789abcdef01234567",
         "The \u201cquoted\u201d word \u2014 and an \U0001f600.",
         "a b c d e f g",
+        "import os\nfrom sk_utils import sk_ASN1_new, UTF8_MODE\nghp_ = sha256sum(x86_64, ed25519)",
+        "The prefix is ghp_ and then 36 letters and digits follow, as in RFC7519 and SHA256.",
+        "They both said that this will have been some sort of mess; it was fun for all of us 24 7.",
+        "10 20 30 40 50 60 70 80 90 11 21 31 41 51 61 71 and 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 300",
+        "01010101 11111111 00000000 10000000 01010101 11111111 00000000 10000000 01010101",
+        "eJx4eJx4eJx4eJx4eJx4eJx4 and H4sIAAAAAAAAAAAAAAAAAAAA",
+        "retry?a=10&b=20&c=30&d=40&e=250 and x=1A,y=2B,z=3C,w=4D",
         "=3D =ZZ &nosuchentity; \\q \\u12 %zz =FF",
     ],
 )
@@ -126,7 +166,12 @@ def test_a_text_that_is_encoded_too_deeply_cannot_be_verified() -> None:
 def test_too_many_edits_cannot_be_verified() -> None:
     """A text with thousands of separate escapes is not decoded."""
     with pytest.raises(EffortSpentError):
-        list(all_views("&amp; " * 5_001, Effort()))
+        list(all_views(View("&amp; " * 5_001), Effort()))
+
+
+def is_of_rows(view: View | None) -> bool:
+    """Return whether a view has rows of pieces, of which several have the same piece."""
+    return view is not None and (isinstance(view, Chains) or is_of_rows(view._parent))
 
 
 @settings(max_examples=200, deadline=None)
@@ -145,6 +190,8 @@ def test_too_many_edits_cannot_be_verified() -> None:
                 "\n",
                 " ",
                 "=5F",
+                "ab3 ",
+                "66,",
             ]
         ),
         max_size=24,
@@ -154,12 +201,14 @@ def test_every_span_of_a_view_leads_to_a_span_of_the_text(pieces: list[str]) -> 
     """Spans stay within the text, keep their order, and unchanged text keeps its characters."""
     text = "".join(pieces)
     try:
-        views = list(all_views(text, Effort()))
+        views = list(all_views(View(text), Effort()))
     except EffortSpentError:
         return
     for view in views:
         spots = [view.locate(place, place + 1) for place in range(len(view.text))]
         assert all(0 <= spot.start < spot.end <= len(text) for spot in spots)
+        if is_of_rows(view):
+            continue
         assert all(one.start <= other.start for one, other in pairwise(spots))
         for spot, sign in zip(spots, view.text, strict=True):
             assert spot.decoded or text[spot.start : spot.end] == sign
@@ -191,7 +240,7 @@ def test_a_fold_is_folded_once() -> None:
     assert fold(fold(signs)) == fold(signs)
     # The Chinese words stay beyond ASCII, so that a window around them would be folded again.
     quoted = ("plain words " * 60 + "\u201cword\u201d ") * 9
-    views = list(all_views(f"\u4e2d\u6587 {quoted}", Effort()))
+    views = list(all_views(View(f"\u4e2d\u6587 {quoted}"), Effort()))
     assert len(views) == 2
     assert '"word"' in views[1].text
 
@@ -199,8 +248,8 @@ def test_a_fold_is_folded_once() -> None:
 def test_signs_without_another_form_make_no_view_of_a_long_text() -> None:
     """Only what a fold changes is looked at again, with what is around it."""
     signs = LONG + "Build \u2192 test \u2705. " + LONG
-    assert len(list(all_views(signs, Effort()))) == 1
-    folded = list(all_views(signs + "\uff21\uff22" + LONG, Effort()))[1].text
+    assert len(list(all_views(View(signs), Effort()))) == 1
+    folded = list(all_views(View(signs + "\uff21\uff22" + LONG), Effort()))[1].text
     assert "AB" in folded
     assert "Build" not in folded
 
@@ -209,7 +258,7 @@ def test_signs_without_another_form_make_no_view_of_a_long_text() -> None:
 def test_a_long_text_with_many_folded_signs_is_folded_as_a_whole(signs: list[str]) -> None:
     """Many different ones, or the same one in many places, leave little text that is far from all of them."""
     text = LONG + " ".join(signs)
-    assert list(all_views(text, Effort()))[1].text == fold(text)
+    assert list(all_views(View(text), Effort()))[1].text == fold(text)
 
 
 def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
@@ -229,13 +278,13 @@ def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
 def test_decoders_leave_what_they_cannot_read() -> None:
     """Bytes that are no text, and runs that decode to none, stay as they are."""
     assert list(find_escapes("=FF=FE \\U00FFFFFF"))[-1].text == "\ufffd"
-    assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False)) == []
-    assert list(find_runs("ff " * 12, Effort(), pairs=True)) == []
+    assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False, codes=False)) == []
+    assert list(find_runs("ff " * 12, Effort(), pairs=True, codes=False)) == []
     assert list(find_joints("a b c d e f g h", spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
     assert list(find_joints("a b c  d e f g h", spaced=True)) == [Edit(0, 16, "abc defgh", "spaced")]
     assert list(find_joints("a  b  c  d  e  f  g  h", spaced=True)) == [Edit(0, 22, "abcdefgh", "spaced")]
     cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
-    assert [edit.text for edit in find_runs(cut, Effort(), pairs=False)] == ["gr\u00fc\u00dfe und mehr "]
+    assert [edit.text for edit in find_runs(cut, Effort(), pairs=False, codes=False)] == ["gr\u00fc\u00dfe und mehr "]
 
 
 @given(st.lists(st.sampled_from(["a", "b", "Z", "7", "_", " ", "  ", "\t", "\u3000", "\n", "é", "(", ")", "ab", "."])))

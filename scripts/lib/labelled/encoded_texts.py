@@ -1,8 +1,10 @@
-"""Secrets in other encodings, cut into lines, spaced out, joined by operators, or split over members."""
+"""Secrets in other encodings, cut into lines or groups, joined by operators, or in pieces over texts and members."""
 
 import base64
+import gzip
 import quopri
 import random
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -55,6 +57,15 @@ def _concatenate(text: str, operator: str) -> str:
 
 def _encode_entities(text: str) -> str:
     return "".join(f"&#{ord(sign)};" if place % 2 else f"&#x{ord(sign):x};" for place, sign in enumerate(text))
+
+
+def _group(text: str, size: int, gap: str) -> str:
+    return gap.join(text[place : place + size] for place in range(0, len(text), size))
+
+
+def _halve(text: str, frame: str) -> str:
+    half = len(text) // 2
+    return frame.format(text[:half], text[half:])
 
 
 ENCODINGS: Final[dict[str, tuple[Callable[[str], str], ...]]] = {
@@ -114,13 +125,39 @@ ENCODINGS: Final[dict[str, tuple[Callable[[str], str], ...]]] = {
         lambda text: text[:6] + "\u00ad" + text[6:12] + "\u2060" + text[12:],
         lambda text: text.replace("o", "\u043e").replace("a", "\u0430").replace("e", "\u0435"),
     ),
+    "grouped": (
+        lambda text: _group(text, 2, " "),
+        lambda text: _group(text, 4, " "),
+        lambda text: _group(text, 3, " / "),
+        lambda text: _group(text, 1, "\n"),
+        lambda text: _group(text, 1, ", "),
+        lambda text: _group(_encode_base64(text), 4, " "),
+    ),
+    "codes": (
+        lambda text: ", ".join(str(ord(sign)) for sign in text),
+        lambda text: " ".join(f"{ord(sign):03o}" for sign in text),
+        lambda text: " ".join(f"{ord(sign):08b}" for sign in text),
+        lambda text: " + ".join(f"chr({ord(sign)})" for sign in text),
+        lambda text: " ".join(f"U+{ord(sign):04X}" for sign in text),
+    ),
+    "compressed": (
+        lambda text: base64.b64encode(gzip.compress(f"token: {text}\n".encode(), mtime=0)).decode(),
+        lambda text: base64.b64encode(zlib.compress(text.encode())).decode(),
+    ),
+    "apart": (
+        lambda text: _halve(text, "the first half is {}, the second half is {}"),
+        lambda text: _halve(text, "{1} comes second, after {0}"),
+        lambda text: _halve(text, "| {} | {} |"),
+        lambda text: _halve(text, 'a = "{}"\nb = "{}"\ntoken = a + b'),
+        lambda text: _halve(text, "- {}\n- {}"),
+    ),
     "embedded": (lambda text: f"my_{text}", lambda text: f"x{text}", lambda text: f"a_{text}_b"),
 }
 """Ways to write a secret differently; several of each kind."""
 
 
 def make_encoded(rng: random.Random) -> Iterator[Labelled]:
-    """Yield more than seven hundred secrets in other encodings."""
+    """Yield some nine hundred secrets in other encodings."""
     for subkind, ways in ENCODINGS.items():
         for token in _TOKENS:
             for number in range(EACH):

@@ -3,8 +3,6 @@
 Each yields edits in ascending order, which do not overlap. A part that decodes to nothing readable is left alone.
 """
 
-import base64
-import binascii
 import html
 import re
 import sys
@@ -14,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.automata import compile_set
-from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.folding import fold_sign
 from antechamber.core.privacy.selectors import SELECTORS, spell_selectors
 
@@ -24,19 +22,31 @@ _SIGN: Final = "[0-9A-Za-z_+/=.~-]"
 _TAG: Final = "\U000e0020-\U000e007e"
 _NUMBER: Final = r"[0-9]{2}(?:[0-9]|(?:ms|[smhd])?(?:[^0-9A-Za-z_=]|\Z))"
 """A number behind an equals sign in code, as in `timeout=30`, which is no escape."""
-_ESCAPES: Final = re.compile(
-    rf"[%\\&={_TAG}{SELECTORS}](?:"
-    r"(?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)"
-    r"|(?<=\\)(?:(?P<backslash>(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})"
-    r"(?:\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})*)"
-    r"|(?P<json>[\"'/\\nrt_]))"
-    r"|(?<=&)(?P<entity>#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};)"
-    rf"|(?<==)(?P<printable>\r?\n|(?!{_NUMBER})[0-9A-F]{{2}}(?:=[0-9A-F]{{2}})*)"
-    rf"|(?<=[{_TAG}])(?P<tags>[{_TAG}]*)"
-    rf"|(?<=[{SELECTORS}])(?P<selectors>[{SELECTORS}]{{3,}}))"
-)
-"""Each escape with its kind as a group. The pattern begins with a class, so that the search for a match is quick."""
-_BACKSLASH: Final = re.compile(r"\\(?:u\{([0-9A-Fa-f]+)\}|[uUx]([0-9A-Fa-f]+)|([0-7]{3}))")
+_BETWEEN: Final = "[!-<>-~]{0,3}"
+"""Signs between two of the quoted-printable signs that show that what follows is no number."""
+
+
+def _compile_escapes(quoted: str = "") -> re.Pattern[str]:
+    """Return a pattern of each escape with its kind as a group, with or without rows of quoted-printable signs.
+
+    It begins with a class, so that the search for a match is quick.
+    """
+    return re.compile(
+        rf"[%\\&={_TAG}{SELECTORS}](?:"
+        r"(?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|(?<=%)(?P<unicode>u[0-9A-Fa-f]{4}(?:%u[0-9A-Fa-f]{4})*)"
+        r"|(?<=\\)(?:(?P<backslash>(?:u[0-9A-Fa-f]{4}|[ux]\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})"
+        r"(?:\\u[0-9A-Fa-f]{4}|\\[ux]\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})*)"
+        r"|(?P<json>[\"'/\\nrt_-]))"
+        r"|(?<=&)(?P<entity>#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};)"
+        rf"{quoted}|(?<==)(?P<printable>\r?\n|(?!{_NUMBER})[0-9A-F]{{2}}(?:=[0-9A-F]{{2}})*)"
+        rf"|(?<=[{_TAG}])(?P<tags>[{_TAG}]*)"
+        rf"|(?<=[{SELECTORS}])(?P<selectors>[{SELECTORS}]{{3,}}))"
+    )
+
+
+_ESCAPES: Final = _compile_escapes(rf"|(?<==)(?P<quoted>[0-9A-F]{{2}}{_BETWEEN}(?:=[0-9A-F]{{2}}{_BETWEEN}){{3,}})")
+_SINGLE_ESCAPES: Final = _compile_escapes()
+_BACKSLASH: Final = re.compile(r"\\(?:[ux]\{([0-9A-Fa-f]+)\}|[uUx]([0-9A-Fa-f]+)|([0-7]{3}))")
 _JSON: Final = {"n": "\n", "r": "\n", "t": "\t"}
 _MARK: Final = "\u0300-\u036f\u0483-\u0489\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
 """Combining marks that no text in ASCII needs; those of \u0300 to \u036f compose letters of many languages (NFC)."""
@@ -53,28 +63,6 @@ _COMPOSING: Final = re.compile(f"[{_MARK}\u3099\u309a\u1161-\u1175\x1b]")
 """A character of each of these; a search for one class of characters is quick, and most texts have none."""
 _OVERLAYS: Final = re.compile("[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
 """Marks that strike a character through."""
-_PAIRS: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}"
-    r"(?:\1[0-9A-Fa-f]{2}){6,}(?![0-9A-Za-z])"
-)
-_IS_BASE64: Final = (
-    bytes(97 if chr(code).isalnum() else 98 if code in b"+/_-" else 32 for code in range(128)) + b" " * 128
-)
-"""Maps letters and digits to `a`, the signs of base64 and base64url to `b`, others to a blank."""
-_RUN: Final = b"a" * 16
-_PADDING: Final = re.compile("={1,2}")
-_HEX: Final = re.compile(r"(?:0?[xX])?((?:[0-9A-Fa-f]{2}){8,})")
-"""A run in hexadecimal, with the prefix of a number, or of a bytea of PostgreSQL without its backslash."""
-_STRING_END: Final = b"\0\xff"
-"""What a string of C ends with, and what an erased memory is filled with."""
-_BASE32: Final = re.compile("[A-Z2-7]{16,}")
-_PAIR_SIGNS: Final = re.compile(r"0x|\\x|[^0-9A-Fa-f]")
-_BREAK: Final = re.compile("[/_+-]")
-_STANDARD: Final = str.maketrans("-_", "+/")
-_TRIED: Final = 6
-"""Number of places in a run at which a base64 text may begin."""
-_SHORTEST: Final = 6
-"""Characters of the shortest decoded text that counts."""
 _JOINTS: Final = re.compile(
     rf"[\"'`](?<={_SIGN}[\"'`])(?:"
     rf"(?P<concatenated>[ \t]*\\?(?:\r?\n[ \t]*)?(?:\|\||\.\.|<<|[+.&~])[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN}))"
@@ -195,16 +183,30 @@ def find_escapes(text: str) -> Iterator[Edit]:
     """Yield percent, backslash, entity and quoted-printable escapes and hidden letters with what they mean."""
     known: dict[str, str | None] = {}
     for match in _ESCAPES.finditer(text):
-        kind, escape = match.lastgroup or "", match[0]
-        if escape not in known:
-            known[escape] = _ESCAPED[kind](escape)
-        plain = known[escape]
-        if plain is not None:
-            yield Edit(match.start(), match.end(), plain, _NAMES.get(kind, kind))
+        edit = _read_escape(match, known)
+        if edit is not None:
+            yield edit
+        elif match.lastgroup == "quoted":
+            singles = _SINGLE_ESCAPES.finditer(text, match.start(), match.end())
+            yield from filter(None, (_read_escape(single, {}) for single in singles))
+
+
+def _read_escape(match: re.Match[str], known: dict[str, str | None]) -> Edit | None:
+    """Return what an escape means; `known` are those that were read."""
+    kind, escape = match.lastgroup or "", match[0]
+    if escape not in known:
+        known[escape] = _ESCAPED[kind](escape)
+    plain = known[escape]
+    return None if plain is None else Edit(match.start(), match.end(), plain, _NAMES.get(kind, kind))
 
 
 def _read_percent(escape: str) -> str | None:
     return bytes.fromhex(escape.replace("%", "")).decode(errors="replace")
+
+
+def _read_unicode(escape: str) -> str | None:
+    """Return the text of percent signs with code units of UTF-16, as `escape` of ECMAScript writes them."""
+    return bytes.fromhex(escape.replace("%u", "")).decode("utf-16-be", errors="replace")
 
 
 def _read_printable(escape: str) -> str | None:
@@ -219,6 +221,16 @@ def _read_printable(escape: str) -> str | None:
     except UnicodeDecodeError:
         return None
     return text if any(map(str.isprintable, text)) or not text.strip("\t\n\r") else None
+
+
+_QUOTED: Final = re.compile("=([0-9A-F]{2})")
+
+
+def _read_quoted(escape: str) -> str | None:
+    """Return the text of quoted-printable signs among others, or None if it is no text, as in `a=10&b=20&c=30&d=40`."""
+    data = _QUOTED.sub(lambda sign: chr(int(sign[1], 16)), escape).encode("latin-1", "replace")
+    text = data.decode(errors="replace")
+    return text if text.isprintable() and "\ufffd" not in text else None
 
 
 def _read_backslash(escape: str) -> str | None:
@@ -240,103 +252,18 @@ def _read_tags(escape: str) -> str | None:
 
 _ESCAPED: Final[dict[str, Callable[[str], str | None]]] = {
     "percent": _read_percent,
+    "unicode": _read_unicode,
     "backslash": _read_backslash,
     "json": _read_json,
     "entity": html.unescape,
     "printable": _read_printable,
+    "quoted": _read_quoted,
     "tags": _read_tags,
     "selectors": spell_selectors,
 }
-_NAMES: Final = {"json": "backslash", "printable": "quoted-printable"}
-
-
-def find_runs(text: str, effort: Effort, *, pairs: bool) -> Iterator[Edit]:
-    """Yield runs in base64, base64url or hexadecimal that decode to readable text; `pairs` of digits only if asked.
-
-    Raises EffortSpentError if there are too many runs.
-    """
-    found = [*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort)]
-    if found:
-        yield from without_overlaps(found)
-
-
-def _find_pairs(text: str) -> Iterator[Edit]:
-    for match in _PAIRS.finditer(text):
-        plain = _readable(bytes.fromhex(_PAIR_SIGNS.sub("", match[0])))
-        if plain is not None:
-            yield Edit(match.start(), match.end(), plain, "hex")
-
-
-def _find_base64(text: str, effort: Effort) -> Iterator[Edit]:
-    # One byte for each character, so that offsets are the same.
-    signs = text.encode("ascii", "replace").translate(_IS_BASE64)
-    heads: dict[str, bool] = {}
-    place = signs.find(_RUN)
-    while place >= 0:
-        start, end = signs.rfind(b" ", 0, place) + 1, signs.find(b" ", place)
-        if end < 0:
-            end = len(signs)
-        padding = _PADDING.match(text, end)
-        yield from _decode_run(text[start : padding.end() if padding else end], start, heads, effort)
-        place = signs.find(_RUN, end)
-
-
-def _decode_run(run: str, place: int, heads: dict[str, bool], effort: Effort) -> Iterator[Edit]:
-    """Yield the edit of a run; `heads` are the beginnings of runs that were read, and whether they are text."""
-    if (digits := _HEX.fullmatch(run)) is not None:
-        plain = _readable(bytes.fromhex(digits[1]))
-        if plain is not None:
-            yield Edit(place, place + len(run), plain, "hex")
-            return
-    begins = [0]
-    for sign in _BREAK.finditer(run):
-        if len(begins) > _TRIED:
-            break
-        begins.append(sign.end())
-    effort.spend((len(begins) + 1) >> 1)
-    for begin in begins:
-        plain = _read_base64(run[begin:].rstrip("="), heads)
-        if plain is not None:
-            yield Edit(place + begin, place + len(run), plain, "base64")
-            return
-    plain = _read_base32(run.rstrip("="))
-    if plain is not None:
-        yield Edit(place, place + len(run), plain, "base32")
-
-
-def _read_base32(body: str) -> str | None:
-    """Return the text of a run in base32 (RFC 4648); None if it is no text."""
-    if _BASE32.fullmatch(body) is None or len(body) % 8 in {1, 3, 6}:
-        return None
-    return _readable(base64.b32decode(body + "=" * (-len(body) % 8)))
-
-
-def _read_base64(body: str, heads: dict[str, bool]) -> str | None:
-    """Return the text of a run in base64 or base64url (RFC 4648); None if it is no text."""
-    if len(body) < 16:  # noqa: PLR2004 -- a shorter one is a word
-        return None
-    # Most runs are words and paths, whose first bytes are no text.
-    head = body[:8]
-    if head not in heads:
-        heads[head] = _readable(binascii.a2b_base64(head.translate(_STANDARD)), 1) is not None
-    if not heads[head]:
-        return None
-    standard = body.translate(_STANDARD)
-    size = len(standard) - (len(standard) % 4 == 1)
-    return _readable(binascii.a2b_base64(standard[:size] + "=" * (-size % 4)))
-
-
-def _readable(data: bytes, least: int = _SHORTEST) -> str | None:
-    """Return decoded bytes as text; None if they are no text or have fewer characters than `least`."""
-    if not any(data[1::2]):
-        data = data[::2]  # UTF-16 with ASCII characters
-    data = data.rstrip(_STRING_END)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        # The end of a part may cut a character.
-        if error.start < len(data) - 3:
-            return None
-        text = data[: error.start].decode()
-    plain = text.replace("\n", "").replace("\r", "").replace("\t", "")
-    return text if len(text) >= least and plain.isprintable() and plain else None
+_NAMES: Final = {
+    "json": "backslash",
+    "printable": "quoted-printable",
+    "quoted": "quoted-printable",
+    "unicode": "percent",
+}

@@ -5,20 +5,27 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
+from antechamber.core.privacy.automata import Offsets
 from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.layout import without_layout
 from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
-from antechamber.core.privacy.splits import join_texts
+from antechamber.core.privacy.splits import Row, rows_of_texts, rows_of_token
 from antechamber.core.privacy.texts import Text
-from antechamber.core.privacy.views import View, all_views
+from antechamber.core.privacy.views import Chains, View, all_views
 
 _MOST: Final = 100
 """Maximum number of values that are reported for one rule, which is enough to refuse."""
 _STEP: Final = 7
 """Binary logarithm of the characters of a view that count as one step."""
+_MOST_BEGUN: Final = 8
+"""Beginnings of tokens behind which other pieces of them are searched."""
+_SHORTEST_SPLIT: Final = 20
+"""Characters of the shortest token that counts in pieces; shorter ones arise by chance."""
+_LONGEST_ROWS: Final = 2_000
+"""Characters of all rows of a view; those of one token have about a thousand."""
 _ORDINARY: Final = (
     "Run the migration of orders-2 before the deploy; see https://example.com/a?b=1 (§3, 10:30).\n"
     "able about above absent absorb abstract absurd abuse access accident account accuse"
@@ -55,7 +62,8 @@ class Engine:
         """Return the prefilter of some rules; the same rules share it."""
         found = self._prefilters.get(wanted)
         if found is None:
-            found = Prefilter({index: self.rules[index] for index in sorted(wanted)})
+            forms = [index for index in wanted if self.matchers[index].fits(("split",))]
+            found = Prefilter({index: self.rules[index] for index in sorted(wanted)}, forms)
             self._prefilters[wanted] = found
         return found
 
@@ -67,8 +75,8 @@ class Engine:
 
     def is_clear(self, event: EventText, prefilter: Prefilter) -> bool:
         """Return whether no rule of a prefilter finds something in an event."""
-        joined = join_texts(event.values)
-        text = event.text if joined is None else SEPARATOR.join((event.text, joined.text))
+        rows = rows_of_texts(event.values)
+        text = SEPARATOR.join((event.text, Chains(rows).text)) if rows else event.text
         search = Search(self, prefilter)
         try:
             return not any(search.finds(view.read, prefilter) for view, prefilter in search.views(text))
@@ -97,9 +105,9 @@ class Search:
         try:
             for view, prefilter in self.views(text.text):
                 yield from self._look_at(view, text, prefilter)
-            joined = join_texts(text.values)
-            if joined is not None:
-                yield from self._look_at(joined, text, self._prefilter)
+            rows = rows_of_texts(text.values)
+            for view in all_views(Chains(rows), self.effort) if rows else ():
+                yield from self._look_at(view, text, self._prefilter)
         except EffortSpentError:
             yield Sighting(-1, text.longest_part(), 0, 0, in_context=True)
 
@@ -109,12 +117,33 @@ class Search:
         Raises EffortSpentError.
         """
         prose = self._prefilter.of_prose
-        for view in all_views(text, self.effort):
+        chains = []
+        for view in all_views(View(text), self.effort):
             yield view, self._prefilter
+            rows = self._begun_rows(view)
+            if rows:
+                chains.append(Chains(rows, view, whole=True))
             if prose is not None and view.is_readable:
                 plain = without_layout(view)
                 if plain is not None:
                     yield plain, prose
+        # A value that another view shows in one is named by that view.
+        for view in chains:
+            yield view, self._prefilter
+
+    def _begun_rows(self, view: View) -> list[Row]:
+        """Return the rows of the tokens that begin in a view, of which only the first ones are read."""
+        read = view.read
+        rows: list[Row] = []
+        if read.begun:
+            point, size = Offsets(read.data(in_uuids=True)), 0
+            for start, end in sorted(set(read.begun))[:_MOST_BEGUN]:
+                for row in rows_of_token(view.text, point(start), point(end)):
+                    size += sum(len(piece) for _, piece in row)
+                    if size > _LONGEST_ROWS:
+                        return rows
+                    rows.append(row)
+        return rows
 
     def finds(self, text: Text, prefilter: Prefilter | None = None) -> bool:
         """Return whether one of the rules, or of those of another prefilter, finds something in a text."""
@@ -132,8 +161,11 @@ class Search:
         for index, areas in prefilter.candidates(read, effort):
             matcher = self._engine.matchers[index]
             for span in islice(matcher.find(read, effort, areas), _MOST):
+                if not view.may_begin(span.start):
+                    continue
                 spot = view.locate(span.start, span.end)
-                if matcher.fits(spot.decoded):
+                in_pieces = "split" in spot.decoded
+                if matcher.fits(spot.decoded) and not (in_pieces and span.end - span.start < _SHORTEST_SPLIT):
                     for part, start, end in self._split(index, spot.start, spot.end, event, spot.decoded):
                         yield Sighting(index, part, start, end, span.in_context, spot.decoded)
 

@@ -21,6 +21,7 @@ from antechamber.core.privacy.literals import fold_text
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.rule_needs import context_of, needs_of_rule, shapes_of_rule
 from antechamber.core.privacy.shapes import COARSE_SIGNS, coarse_shape, fine_shape, traits_of
+from antechamber.core.privacy.splits import is_beginning, places_of
 from antechamber.core.privacy.texts import (
     NAME,
     NUMBER,
@@ -105,8 +106,11 @@ class _Demand(NamedTuple):
 class Prefilter:
     """Finds the rules that may find something in a text."""
 
-    def __init__(self, rules: Mapping[int, Rule]) -> None:
-        """Compile rules by their indexes; a set of rules is an integer with the bit of each rule's index."""
+    def __init__(self, rules: Mapping[int, Rule], forms: Iterable[int] = ()) -> None:
+        """Compile rules by their indexes; a set of rules is an integer with the bit of each rule's index.
+
+        `forms` are the indexes of those for tokens with a form of their own, which may be in pieces.
+        """
         self._rules = rules
         self._demands: dict[int, _Demand] = {}
         self._always = 0
@@ -136,6 +140,9 @@ class Prefilter:
         self._coarse = frozenset(shape for shape in self._shaped if not COARSE_SIGNS.isdisjoint(shape))
         self._whole = {index: RuleCandidate(index, None) for index in rules}
         indexes = {place: index for index, place in enumerate(self._indexes)}
+        begun = frozenset[int]().union(*(self._named.get(rule, ()) for rule in forms))
+        self._beginnings = {i for i, word in enumerate(words) if self._indexes[i] in begun and is_beginning(word)}
+        self._begun = {self._indexes[index] for index in self._beginnings}
         self._nearby = {index: self._find_nearby(index, indexes) for index in rules}
         """The literals around which each rule is searched in a long text, as indexes of the automaton; else None."""
         self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
@@ -238,7 +245,7 @@ class Prefilter:
         return Prefilter(rules) if rules else None
 
     def candidates(self, text: Text, effort: Effort) -> list[RuleCandidate]:
-        """Return the rules that may find something in a text, in the order of their indexes.
+        """Return the rules that may find something in a text, in the order of their indexes; note what begins in it.
 
         Raises EffortSpentError if the text has too many of their words.
         """
@@ -258,6 +265,8 @@ class Prefilter:
                 or (case[start] in (0, 5 - case[start + 1]) and case[end + 1] in (0, 5 - case[end]))
             ]
             words = {indexes[index] for index, _, _ in matches}
+            if not self._begun.isdisjoint(words):
+                text.begun = places_of(self._beginnings, matches, data)
         for sign, place in self._signs if len(data) > text.length else self._plain_signs:
             if sign in data:
                 words.add(place)

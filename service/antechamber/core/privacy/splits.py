@@ -1,50 +1,34 @@
-"""Splits: neighboring texts of an event joined, because one token may be divided among them."""
+"""Splits: the pieces of a divided token in rows, each of which is read as one text.
+
+A token may be divided among neighboring texts of an event, cut into groups of equal length, or have words, code or
+markup between its pieces. A row is a guess, so that only rules for tokens with a form of their own search it.
+"""
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from operator import itemgetter
 from typing import Final
 
+from antechamber.core.privacy.automata import Offsets, compile_pattern, compile_set, search
 from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.views import Spot, View
+from antechamber.core.privacy.values import changes_often
 
+Row = Sequence[tuple[int, str]]
+"""Pieces in the order in which they are read, each with its offset in the text."""
 _FIRST: Final = re.compile("[0-9A-Za-z_+=~-]{1,200}")
 _SIGNS: Final = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_+=~-")
 _WHOLE: Final = re.compile("[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Digests and UUIDs, which are no halves of a token."""
 _DIGIT: Final = re.compile("[0-9]")
 _SHORTEST: Final = 16
-"""Characters of the shortest token that is searched across texts."""
+"""Characters of the shortest token that is searched in rows."""
+_LONGEST_WORDS: Final = 24
+"""Letters of two words in one that are no token."""
 EDGE: Final = 200
 """Characters at the end of one text and at the beginning of the next in which such a token may be."""
 _MOST: Final = 5
 """Number of texts among which a token may be divided."""
-
-
-class Chains(View):
-    """Rows of two to five neighboring texts, each row joined; the ways back lead to the original text."""
-
-    def __init__(self, rows: Sequence[Sequence[tuple[int, str]]]) -> None:
-        """Take rows of pieces, each with its offset in the original text."""
-        self._starts: list[int] = []
-        self._origins: list[int] = []
-        place, texts = 0, []
-        for row in rows:
-            for origin, piece in row:
-                self._starts.append(place)
-                self._origins.append(origin)
-                place += len(piece)
-            texts.append("".join(piece for _, piece in row))
-            place += len(SEPARATOR)
-        super().__init__(SEPARATOR.join(texts))
-
-    def locate(self, start: int, end: int) -> Spot:
-        """Return the span of the original text; a span within one text is not split."""
-        first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
-        begin = self._origins[first] + start - self._starts[first]
-        stop = self._origins[last] + end - self._starts[last]
-        return Spot(begin, stop, ("split",) if first != last else ())
 
 
 def is_joint(left: str, right: str) -> bool:
@@ -57,16 +41,22 @@ def is_joint(left: str, right: str) -> bool:
     token = tail + head
     return (
         len(token) >= _SHORTEST
-        # Most neighbors are words, which a method of strings recognizes sooner than a pattern.
-        and not token.isalpha()
-        and _DIGIT.search(token) is not None
+        and _may_be_random(token)
         and _WHOLE.fullmatch(tail[::-1]) is None
         and _WHOLE.fullmatch(head) is None
     )
 
 
-def join_texts(texts: Sequence[str]) -> Chains | None:
-    """Return the rows of neighboring texts in which a divided token may be; None if there are none.
+def _may_be_random(token: str) -> bool:
+    """Return whether a token has a digit, or letters as no word has them."""
+    # Most neighbors are words, which a method of strings recognizes sooner than a pattern.
+    if token.isalpha():
+        return not token.islower() and len(token) >= _LONGEST_WORDS and changes_often(token)
+    return _DIGIT.search(token) is not None
+
+
+def rows_of_texts(texts: Sequence[str]) -> list[Row]:
+    """Return rows of two to five neighboring texts in which a divided token may be; most events have none.
 
     The texts are in their order in the event, with a separator between two of them.
     """
@@ -75,11 +65,11 @@ def join_texts(texts: Sequence[str]) -> Chains | None:
         for left, right in pairwise(texts)
     ]
     if True not in joints:
-        return None
+        return []
     origins = [0]
     for text in texts:
         origins.append(origins[-1] + len(text) + len(SEPARATOR))
-    rows = []
+    rows: list[Row] = []
     for first, joint in enumerate(joints):
         if not joint:
             continue
@@ -92,4 +82,255 @@ def join_texts(texts: Sequence[str]) -> Chains | None:
             if len(texts[last]) > EDGE:
                 break
             row.append((origins[last], texts[last]))
-    return Chains(rows)
+    return rows
+
+
+_SEEDS: Final = {1: 6, 2: 5, 3: 5, 4: 4, 5: 4, 6: 4, 7: 3, 8: 3}
+"""Groups in a row, by their length, around which more are looked for; words of equal length in a row are rare."""
+GROUPS: Final = tuple(
+    rf"(?:\A|[^0-9A-Za-z_])([0-9A-Za-z_]{{{size}}}(?:[^0-9A-Za-z_]{{1,3}}[0-9A-Za-z_]{{{size}}}){{{count - 1}}})"
+    rf"(?:\z|[^0-9A-Za-z_])"
+    for size, count in _SEEDS.items()
+)
+_SIZES: Final = tuple(_SEEDS)
+_MAY_HOLD: Final = compile_set(*GROUPS)
+_PATTERNS: Final = [compile_pattern(pattern) for pattern in GROUPS]
+_GAP: Final = re.compile("[^0-9A-Za-z_]{1,3}")
+_PIECE: Final = re.compile("[0-9A-Za-z_+/=~.-]+")
+_MOST_SEEDS: Final = 16
+_MOST_GROUPS: Final = 256
+_FIRST_WORDS: Final = 4
+"""Groups at the beginning that may be words before the token."""
+
+
+def rows_of_groups(text: str, data: bytes) -> list[Row]:
+    """Return rows of groups of equal length with equal gaps, as in `abcd efgh ijkl`; `data` is the text in UTF-8."""
+    rows: list[Row] = []
+    for index in _MAY_HOLD(data):
+        point, end = Offsets(data), 0
+        for seed in islice(_find_seeds(index, data), _MOST_SEEDS):
+            start = point(seed)
+            if start >= end:
+                groups = _extend(text, start, _SIZES[index])
+                end = groups[-1][0]
+                rows += _rows_without_words(groups)
+    return rows
+
+
+def _find_seeds(index: int, data: bytes) -> Iterator[int]:
+    place = 0
+    while (spans := search(_PATTERNS[index], data, place, len(data))) is not None:
+        yield spans[1][0]
+        place = spans[1][1]
+
+
+def _extend(text: str, start: int, size: int) -> list[tuple[int, str]]:
+    """Return all groups around the first one of a seed; the last may be shorter."""
+    gap = _GAP.match(text, start + size)
+    between = gap[0] if gap else ""
+    step = size + len(between)
+    while (
+        start >= step
+        and text.startswith(between, start - len(between))
+        and _PIECE.fullmatch(text, start - step, start - len(between))
+    ):
+        start -= step
+    groups: list[tuple[int, str]] = []
+    while len(groups) < _MOST_GROUPS and (piece := _PIECE.match(text, start, start + size)) is not None:
+        groups.append((start, piece[0]))
+        if len(piece[0]) < size or not text.startswith(between, start + size):
+            break
+        start += step
+    return groups
+
+
+def _rows_without_words(groups: Row) -> Iterator[Row]:
+    """Yield groups without words before the first, and with and without the last, which may be the word behind."""
+    for first in range(_FIRST_WORDS):
+        for last in (len(groups), len(groups) - 1):
+            if _may_be_token(groups[first:last]):
+                yield groups[first:last]
+        if first >= len(groups) or not groups[first][1].isalpha():
+            return
+
+
+def _may_be_token(row: Row) -> bool:
+    """Return whether pieces in one are long enough for a token, and neither a number nor a word."""
+    joined = "".join(map(itemgetter(1), row))
+    is_word = joined.isalpha() and (joined.islower() or joined.isupper())
+    return len(joined) >= _SHORTEST and not is_word and not joined.isdigit()
+
+
+_RUN: Final = re.compile(r"-?[0-9A-Za-z_][0-9A-Za-z_+/~.-]*={0,2}")
+_WINDOW: Final = 500
+"""Characters around the beginning of a token in which its other pieces are, …"""
+_MOST_PIECES: Final = 6
+"""… and their number."""
+_BEFORE: Final = 3
+"""Pieces before the beginning that may be its end."""
+_WORD: Final = re.compile("[A-Z]?[a-z]+|[0-9]{1,3}")
+_NAMED: Final = re.compile("(?<![0-9A-Za-z])(?:[A-Z]?[a-z]{4,}|[A-Z]{4,})(?![0-9A-Za-z])")
+"""A word in a name, such as `TABLE` in `ASN1_TABLE`."""
+_MIXED: Final = re.compile("[0-9]|[a-z][A-Z]|[A-Z][a-z]*[A-Z]|^[A-Z]{3,8}$")
+"""A digit, or capitals and small letters as no word has them."""
+_SEGMENTS: Final = re.compile("[0-9A-Za-z]+")
+_SHORTEST_PIECE: Final = 6
+_LONG_PIECE: Final = 12
+_LONGEST_NAME: Final = 10
+_KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
+_CHANGES: Final = 0.36
+"""Runs of one kind of character per character of a piece with a digit; names with a number have fewer …"""
+_CHANGES_OF_LONG: Final = 0.25
+"""… and long ones still fewer; random hexadecimal digits have 0.47."""
+
+
+_SHORT_BEGINNINGS: Final = frozenset({"hf_", "pk_", "re_", "rk_", "sg.", "sk-", "sk_", "xox"})
+_SHORTEST_BEGINNING: Final = 4
+_WORDS_OF_NAMES: Final = frozenset(
+    {
+        "access",
+        "admin",
+        "api",
+        "apikey",
+        "app",
+        "auth",
+        "auto",
+        "bcrypt",
+        "bearer",
+        "begin",
+        "cli",
+        "console",
+        "cred",
+        "crypt",
+        "dataset",
+        "db",
+        "default",
+        "dev",
+        "enable",
+        "hook",
+        "hooks",
+        "kerberos",
+        "key",
+        "link",
+        "live",
+        "mid",
+        "mob",
+        "negotiate",
+        "oapi",
+        "openssh",
+        "organizations",
+        "password",
+        "pat",
+        "perm",
+        "plugin",
+        "preview",
+        "priv",
+        "private",
+        "prod",
+        "project",
+        "pub",
+        "pubkey",
+        "public",
+        "refresh",
+        "sandbox",
+        "scram",
+        "scrypt",
+        "sdk",
+        "sec",
+        "secret",
+        "server",
+        "service",
+        "session",
+        "sha",
+        "snmp",
+        "ssha",
+        "string",
+        "svc",
+        "test",
+        "tok",
+        "token",
+        "user",
+        "username",
+        "web",
+        "webhook",
+        "webhooks",
+        "wh",
+    }
+)
+_WITHIN: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.-"
+"""Signs behind which no token in pieces begins."""
+_LETTERS: Final = re.compile("[a-z]+")
+
+
+def is_beginning(literal: str) -> bool:
+    """Return whether a literal in lower case, with 0 for each digit, shows that a token begins."""
+    if len(literal) < _SHORTEST_BEGINNING:
+        return literal in _SHORT_BEGINNINGS
+    return literal[0].isalpha() and not _WORDS_OF_NAMES.issuperset(_LETTERS.findall(literal))
+
+
+def places_of(literals: Container[int], matches: Iterable[tuple[int, int, int]], data: bytes) -> list[tuple[int, int]]:
+    """Return the spans of those matches of some literals, each with its index, before which a token may begin."""
+    return [
+        (start, end)
+        for index, start, end in matches
+        if index in literals and (not start or data[start - 1] not in _WITHIN)
+    ]
+
+
+def rows_of_token(text: str, start: int, end: int) -> list[Row]:
+    """Return rows of a token and of the pieces around that may continue it; its beginning is known up to `end`."""
+    run = _RUN.match(text, start)
+    if run is None or not _may_go_on(run[0][end - start :], text, run.end()):
+        return []
+    found = _runs_of(text, start, start + _WINDOW)
+    in_capitals = run[0].isupper()
+    behind = [one for one in found[1:] if _is_piece(one[1], in_capitals=in_capitals)][:_MOST_PIECES]
+    rows = {(found[0], *behind[:count]): None for count in range(1, len(behind) + 1)}
+    rows |= dict.fromkeys(_rows_of_equal(found))
+    for one in [one for one in _runs_of(text, max(0, start - _WINDOW), start) if _is_piece(one[1])][-_BEFORE:]:
+        rows[found[0], one] = None
+    return list(rows)
+
+
+def _may_go_on(rest: str, text: str, end: int) -> bool:
+    """Return whether the first piece of a token, which ends at an offset, may go on so behind what all begin with."""
+    if not rest or _MIXED.search(rest):
+        return True
+    run = _RUN.search(text, end, end + _SHORTEST) if len(rest) < _SHORTEST_PIECE else None
+    return run is not None and _is_piece(run[0])
+
+
+def _is_piece(run: str, *, in_capitals: bool = False) -> bool:
+    """Return whether a run is random enough for a piece of a token: no word, name, number, digest or UUID.
+
+    Of a token in capitals, a piece may consist of them.
+    """
+    longest = max(_SEGMENTS.findall(run), key=len, default="")
+    if len(longest) < _SHORTEST_PIECE:
+        return False
+    if run.isalnum() and run.isupper() and (in_capitals or not run.isalpha()):
+        return True
+    if _NAMED.search(run) or _WHOLE.fullmatch(run):
+        return False
+    changes = len(_KINDS.findall(longest)) / len(longest)
+    if longest.isalpha():
+        # Names with abbreviations change often too.
+        return len(longest) >= _LONGEST_NAME and changes >= _CHANGES
+    return changes >= (_CHANGES if len(longest) < _LONG_PIECE else _CHANGES_OF_LONG)
+
+
+def _runs_of(text: str, start: int, end: int) -> list[tuple[int, str]]:
+    return [(match.start(), match[0].rstrip("./")) for match in _RUN.finditer(text, start, end)]
+
+
+def _rows_of_equal(found: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[int, str], ...]]:
+    """Yield rows of the first piece with those as long as it, and with the shorter one behind them."""
+    size = len(found[0][1])
+    row = found[:1]
+    for place, piece in found[1:]:
+        if len(piece) == size and _WORD.fullmatch(piece) is None and _NAMED.search(piece) is None:
+            row = [*row, (place, piece)]
+            yield tuple(row)
+        elif len(piece) < size and len(row) > 1:
+            yield (*row, (place, piece))

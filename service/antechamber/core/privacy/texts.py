@@ -4,11 +4,14 @@ Most texts have few traits, and what needs another trait is then left out withou
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.decoders import MARKUP_TAG
+from antechamber.core.privacy.runs import CODES
 from antechamber.core.privacy.selectors import SELECTORS
+from antechamber.core.privacy.splits import GROUPS
 from antechamber.core.privacy.tables import NAMED_COLUMN
 
 SHORT: Final = 1_500
@@ -25,7 +28,7 @@ _SIGN: Final = r"[0-9A-Za-z_+/=.~-]"
 _BLANK: Final = r"[\x00-\x2a\x2c\x3a-\x3c\x3e-\x40\x5b-\x5e\x60\x7b-\x7d\x7f]"
 """An ASCII sign that is none of a token."""
 _ESCAPE: Final = (
-    r"%[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3_]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
+    r"%(?:u[0-9A-Fa-f]{2})?[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3_-]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
     f"|[{SELECTORS}]{{4}}"
 )
 _STEPS: Final = (
@@ -39,11 +42,15 @@ _STEPS: Final = (
     NAMED_COLUMN,
 )
 """What a text has in which a step of decoding is possible."""
-FOLD, QUOTED, WRAPPED, SPACED, ESCAPED, RUN, PAIRS, TABLE = (1 << place for place in range(len(_STEPS)))
+_ROWS: Final = (CODES, "|".join(GROUPS))
+"""The same of steps that read rows of equal parts; with the others in one automaton these would have many states."""
+FOLD, QUOTED, WRAPPED, SPACED, ESCAPED, RUN, PAIRS, TABLE, CODED, GROUPED = (
+    1 << place for place in range(len(_STEPS) + len(_ROWS))
+)
 """Traits: each step of decoding that is possible."""
-DECODABLE: Final = (1 << len(_STEPS)) - 1
+DECODABLE: Final = (GROUPED << 1) - 1
 """All of them."""
-NAME: Final = 1 << len(_STEPS)
+NAME: Final = GROUPED << 1
 """Trait: a run of `SHORTEST_NAME` letters, digits, plus signs, underscores and hyphens."""
 NUMBER: Final = NAME << 1
 """Trait: `SHORTEST_NUMBER` digits in a row, whatever signs are between them, in one of the texts of an event."""
@@ -65,6 +72,9 @@ _MIXED: Final = "[A-Za-z][0-9]{2}|[0-9]{2}[A-Za-z]"
 
 
 _LOOK: Final = compile_set(*_STEPS, _NAME, _NUMBER, _TOKEN, _MIXED)
+_BITS: Final = [*(1 << place for place in range(len(_STEPS))), NAME, NUMBER, TOKEN, MIXED]
+"""The trait of each of these patterns."""
+_LOOK_FOR_ROWS: Final = compile_set(*_ROWS)
 _LONG_LOOK: Final = compile_set(*_STEPS)
 """The same for long texts: of each combination of partial matches the automaton builds a state, at a few µs each."""
 
@@ -77,7 +87,7 @@ def is_uuid(text: str) -> bool:
 class Text:
     """A text with the forms that rules need, each made once."""
 
-    __slots__ = ("_data", "_masked", "_whole", "traits")
+    __slots__ = ("_data", "_masked", "_whole", "begun", "traits")
 
     def __init__(self, text: str) -> None:
         self._whole = text
@@ -85,6 +95,8 @@ class Text:
         self._masked: tuple[str, bytes] | None = None
         self.traits = _traits_of(self._data)
         """The traits of the text; each has a bit."""
+        self.begun: Sequence[tuple[int, int]] = ()
+        """Byte offsets of what tokens with a form of their own begin with; the prefilter notes them."""
 
     def text(self, *, in_uuids: bool) -> str:
         """Return the text, with or without the UUIDs in it; both have the same length."""
@@ -115,5 +127,7 @@ def _traits_of(data: bytes) -> int:
     else:
         found, traits = _LONG_LOOK(data), SIZES
     for place in found:
-        traits |= 1 << place
+        traits |= _BITS[place]
+    for row in _LOOK_FOR_ROWS(data):
+        traits |= CODED << row
     return traits

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.decoders import (
@@ -13,16 +13,19 @@ from antechamber.core.privacy.decoders import (
     find_escapes,
     find_folds,
     find_joints,
-    find_runs,
 )
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign
+from antechamber.core.privacy.runs import find_runs
+from antechamber.core.privacy.splits import Row, rows_of_groups
 from antechamber.core.privacy.tables import find_cells
 from antechamber.core.privacy.texts import (
+    CODED,
     DECODABLE,
     ESCAPED,
     FOLD,
+    GROUPED,
     PAIRS,
     QUOTED,
     RUN,
@@ -92,6 +95,10 @@ class View:
         """Whether a reader sees this text: it is the original, or that with its look-alikes folded."""
         return self._parent is None or isinstance(self._edits, _Lazy)
 
+    def may_begin(self, start: int) -> bool:  # noqa: ARG002 -- rows of pieces are particular
+        """Return whether a value may begin at an offset."""
+        return True
+
     def locate(self, start: int, end: int) -> Spot:
         """Return the span of the original text that a span of this view comes from."""
         if self._parent is None:
@@ -120,6 +127,51 @@ class View:
         return self._index
 
 
+class Chains(View):
+    """Rows of pieces of a text, each row joined, because one token may be divided among the pieces."""
+
+    def __init__(self, rows: Iterable[Row], parent: View | None = None, *, whole: bool = False) -> None:
+        """Take rows of pieces, each with its offset in the parent; without one that is the original text.
+
+        A value may begin everywhere in a row, or, if rows are `whole`, only at its beginning.
+        """
+        self._starts: list[int] = []
+        self._origins: list[int] = []
+        self._lasts: list[int] = []
+        self._heads: set[int] | None = set() if whole else None
+        place = 0
+        texts: list[str] = []
+        for row in rows:
+            if self._heads is not None:
+                self._heads.add(place)
+            origins, pieces = zip(*row, strict=True)
+            self._starts += accumulate(map(len, pieces[:-1]), initial=place)
+            self._origins += origins
+            self._lasts += [origin + len(piece) - 1 for origin, piece in row]
+            texts.append("".join(pieces))
+            place += len(texts[-1]) + len(SEPARATOR)
+        super().__init__(SEPARATOR.join(texts), parent, level=parent.level if parent else 0)
+
+    def may_begin(self, start: int) -> bool:
+        """Return whether a value may begin at an offset."""
+        return self._heads is None or start in self._heads
+
+    def locate(self, start: int, end: int) -> Spot:
+        """Return the span of the original text, from the first to the last piece; within one piece it is not split."""
+        first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
+        edges = self._origin_of(first, start), self._origin_of(last, end - 1)
+        names = ("split",) if first != last else ()
+        begin, stop = min(edges), max(edges) + 1
+        if self._parent is None:
+            return Spot(begin, stop, names)
+        above = self._parent.locate(begin, stop)
+        return Spot(above.start, above.end, (*above.decoded, *names))
+
+    def _origin_of(self, piece: int, place: int) -> int:
+        """Return the offset of a character of a piece in the parent; what separates rows is the end of a piece."""
+        return min(self._origins[piece] + place - self._starts[piece], self._lasts[piece])
+
+
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """Return a text with its edits."""
     parts, place = [], 0
@@ -130,13 +182,13 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join(parts)
 
 
-def all_views(text: str, effort: Effort) -> Iterator[View]:
-    """Yield a text and every other form of it in which a value may be visible.
+def all_views(root: View, effort: Effort) -> Iterator[View]:
+    """Yield a view and every other form of its text in which a value may be visible.
 
     Raises EffortSpentError if the forms are too many, too long or too deep, or take too many edits.
     """
-    waiting, seen = [View(text)], {text}
-    left = _GROWTH * len(text) + _ALLOWANCE
+    waiting, seen = [root], {root.text}
+    left = _GROWTH * len(root.text) + _ALLOWANCE
     while waiting:
         view = waiting.pop(0)
         yield view
@@ -165,10 +217,20 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
     if traits & (QUOTED | WRAPPED | SPACED):
         joints = find_joints(text, spaced=bool(traits & SPACED))
         yield from _edited(view, joints, view.level, effort, is_folded=view.is_folded)
+    yield from _joined(view, effort) if traits & GROUPED else ()
     if traits & ESCAPED:
         yield from _edited(view, find_escapes(text), view.level + 1, effort)
-    if traits & (RUN | PAIRS):
-        yield from _edited(view, find_runs(text, effort, pairs=bool(traits & PAIRS)), view.level + 1, effort)
+    if traits & (RUN | PAIRS | CODED):
+        runs = find_runs(text, effort, pairs=bool(traits & PAIRS), codes=bool(traits & CODED))
+        yield from _edited(view, runs, view.level + 1, effort)
+
+
+def _joined(view: View, effort: Effort) -> Iterator[View]:
+    """Yield the view of what is in groups of equal length."""
+    rows = rows_of_groups(view.text, view.read.data(in_uuids=True))
+    effort.spend(len(rows))
+    if rows:
+        yield Chains(rows, view)
 
 
 def _edited(

@@ -1,0 +1,199 @@
+"""Runs: parts of a text in base64, base64url, base32 or hexadecimal, and rows of the codes of characters.
+
+Each decoder yields edits in ascending order, which do not overlap. A part that decodes to nothing readable is left
+alone.
+"""
+
+import base64
+import binascii
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+from antechamber.core.privacy.decoders import Edit, without_overlaps
+from antechamber.core.privacy.effort import Effort
+
+_PAIRS: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}"
+    r"(?:\1[0-9A-Fa-f]{2}){6,}(?![0-9A-Za-z])"
+)
+_IS_BASE64: Final = (
+    bytes(97 if chr(code).isalnum() else 98 if code in b"+/_-" else 32 for code in range(128)) + b" " * 128
+)
+"""Maps letters and digits to `a`, the signs of base64 and base64url to `b`, others to a blank."""
+_RUN: Final = b"a" * 16
+_PADDING: Final = re.compile("={1,2}")
+_HEX: Final = re.compile(r"(?:0?[xX])?((?:[0-9A-Fa-f]{2}){8,})")
+"""A run in hexadecimal, with the prefix of a number, or of a bytea of PostgreSQL without its backslash."""
+_STRING_END: Final = b"\0\xff"
+"""What a string of C ends with, and what an erased memory is filled with."""
+_BASE32: Final = re.compile("[A-Z2-7]{16,}|[a-z2-7]{16,}")
+_PAIR_SIGNS: Final = re.compile(r"0x|\\x|[^0-9A-Fa-f]")
+_BREAK: Final = re.compile("[/_+-]")
+_STANDARD: Final = str.maketrans("-_", "+/")
+_TRIED: Final = 6
+"""Number of places in a run at which a base64 text may begin."""
+_SHORTEST: Final = 6
+"""Characters of the shortest decoded text that counts."""
+_COMPRESSED: Final = ("H4sI", "eJ", "eN", "eA")
+"""How gzip (RFC 1952) and zlib (RFC 1950) begin in base64."""
+_ANY_FORMAT: Final = 47
+"""`wbits` for a stream of either format."""
+_MOST_INFLATED: Final = 16_384
+"""Bytes of a compressed text that are read."""
+_INFLATING: Final = 12
+"""Units of effort of such a text."""
+_BYTE_ORDER: Final = (b"\xff\xfe", b"\xfe\xff")
+_CODES: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:"
+    r"(?P<decimal>[0-9]{2,3}(?P<gap>[^0-9]{1,12})[0-9]{2,3}(?:(?P=gap)[0-9]{2,3}){10,})"
+    r"|(?P<binary>[01]{8}(?:[^0-9]{0,3}[01]{8}){7,})"
+    r"|(?P<unicode>U\+[0-9A-Fa-f]{4}(?:[^0-9A-Za-z]{0,3}U\+[0-9A-Fa-f]{4}){7,})"
+    r")(?![0-9A-Za-z])"
+)
+CODES: Final = (
+    r"[0-9]{2,3}(?:[^0-9]{1,12}[0-9]{2,3}){11}"
+    r"|[01]{8}(?:[^0-9]{0,3}[01]{8}){7}"
+    r"|U\+[0-9A-Fa-f]{4}(?:[^0-9A-Za-z]{0,3}U\+[0-9A-Fa-f]{4}){7}"
+)
+"""What every text has in which there are codes of characters, in the syntax of RE2."""
+_NUMBERS: Final = {
+    "decimal": (re.compile("[0-9]{2,3}"), (10, 8)),
+    "binary": (re.compile("[01]{8}"), (2,)),
+    "unicode": (re.compile(r"(?<=\+)[0-9A-Fa-f]{4}"), (16,)),
+}
+"""The numbers of each kind of row, and their bases."""
+
+
+def find_runs(text: str, effort: Effort, *, pairs: bool, codes: bool) -> Iterator[Edit]:
+    """Yield runs in base64, base64url or hexadecimal that decode to readable text; `pairs` and `codes` only if asked.
+
+    Raises EffortSpentError if there are too many runs.
+    """
+    found = [
+        *(_find_pairs(text) if pairs else ()),
+        *(_find_codes(text) if codes else ()),
+        *_find_base64(text, effort),
+    ]
+    if found:
+        yield from without_overlaps(found)
+
+
+def _find_pairs(text: str) -> Iterator[Edit]:
+    for match in _PAIRS.finditer(text):
+        plain = _readable(bytes.fromhex(_PAIR_SIGNS.sub("", match[0])))
+        if plain is not None:
+            yield Edit(match.start(), match.end(), plain, "hex")
+
+
+def _find_codes(text: str) -> Iterator[Edit]:
+    """Yield rows of the codes of characters, in decimal, octal, binary, or as Unicode writes them (U+0041)."""
+    for match in _CODES.finditer(text):
+        number, bases = _NUMBERS[match.lastgroup or ""]
+        for base in bases:
+            plain = _spell(number.findall(match[0]), base)
+            if plain is not None:
+                # Between the numbers of an array are separators of texts.
+                yield Edit(match.start(), match.end(), plain, "split" if "\0" in match[0] else "codes")
+                break
+
+
+def _spell(numbers: list[str], base: int) -> str | None:
+    """Return what some numbers spell as codes of characters in ASCII; None if it is no text."""
+    try:
+        return _readable(bytes(int(number, base) for number in numbers))
+    except ValueError:
+        return None
+
+
+def _find_base64(text: str, effort: Effort) -> Iterator[Edit]:
+    # One byte for each character, so that offsets are the same.
+    signs = text.encode("ascii", "replace").translate(_IS_BASE64)
+    heads: dict[str, bool] = {}
+    place = signs.find(_RUN)
+    while place >= 0:
+        start, end = signs.rfind(b" ", 0, place) + 1, signs.find(b" ", place)
+        if end < 0:
+            end = len(signs)
+        padding = _PADDING.match(text, end)
+        yield from _decode_run(text[start : padding.end() if padding else end], start, heads, effort)
+        place = signs.find(_RUN, end)
+
+
+def _decode_run(run: str, place: int, heads: dict[str, bool], effort: Effort) -> Iterator[Edit]:
+    """Yield the edit of a run; `heads` are the beginnings of runs that were read, and whether they are text."""
+    if (digits := _HEX.fullmatch(run)) is not None:
+        plain = _readable(bytes.fromhex(digits[1]))
+        if plain is not None:
+            yield Edit(place, place + len(run), plain, "hex")
+            return
+    begins = [0]
+    for sign in _BREAK.finditer(run):
+        if len(begins) > _TRIED:
+            break
+        begins.append(sign.end())
+    effort.spend((len(begins) + 1) >> 1)
+    for begin in begins:
+        plain = _read_base64(run[begin:].rstrip("="), heads, effort)
+        if plain is not None:
+            yield Edit(place + begin, place + len(run), plain, "base64")
+            return
+    plain = _read_base32(run.rstrip("="))
+    if plain is not None:
+        yield Edit(place, place + len(run), plain, "base32")
+
+
+def _read_base32(body: str) -> str | None:
+    """Return the text of a run in base32 (RFC 4648); None if it is no text."""
+    if _BASE32.fullmatch(body) is None or len(body) % 8 in {1, 3, 6}:
+        return None
+    return _readable(base64.b32decode(body.upper() + "=" * (-len(body) % 8)))
+
+
+def _read_base64(body: str, heads: dict[str, bool], effort: Effort) -> str | None:
+    """Return the text of a run in base64 or base64url (RFC 4648); None if it is no text."""
+    if len(body) < 16:  # noqa: PLR2004 -- a shorter one is a word
+        return None
+    # Most runs are words and paths, whose first bytes are no text.
+    head = body[:8]
+    if head not in heads:
+        heads[head] = _readable(binascii.a2b_base64(head.translate(_STANDARD)), 1) is not None
+    if not heads[head]:
+        if not body.startswith(_COMPRESSED):
+            return None
+        effort.spend(_INFLATING)
+        return _inflate(body)
+    return _readable(_bytes_of(body))
+
+
+def _bytes_of(body: str) -> bytes:
+    standard = body.translate(_STANDARD)
+    size = len(standard) - (len(standard) % 4 == 1)
+    return binascii.a2b_base64(standard[:size] + "=" * (-size % 4))
+
+
+def _inflate(body: str) -> str | None:
+    """Return the beginning of a text that was compressed (gzip or zlib) before it was encoded in base64."""
+    try:
+        return _readable(zlib.decompressobj(_ANY_FORMAT).decompress(_bytes_of(body), _MOST_INFLATED))
+    except zlib.error:
+        return None
+
+
+def _readable(data: bytes, least: int = _SHORTEST) -> str | None:
+    """Return decoded bytes as text; None if they are no text or have fewer characters than `least`."""
+    if not any(data[1::2]):
+        data = data[::2]  # UTF-16 with ASCII characters
+    elif data.startswith(_BYTE_ORDER) and not any(data[3::2]):
+        data = data[2::2]
+    data = data.rstrip(_STRING_END)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        # The end of a part may cut a character.
+        if error.start < len(data) - 3:
+            return None
+        text = data[: error.start].decode()
+    plain = text.replace("\n", "").replace("\r", "").replace("\t", "")
+    return text if len(text) >= least and plain.isprintable() and plain else None
