@@ -17,7 +17,7 @@ from antechamber.core.privacy.matcher import Matcher, has_groups
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule, join_example
 from antechamber.core.privacy.shapes import coarse_shape, fine_shape, shapes_needed
-from antechamber.core.privacy.splits import is_joint, rows_of_texts
+from antechamber.core.privacy.splits import is_joint, rows_of_texts, rows_of_token
 from antechamber.core.privacy.texts import Text
 from antechamber.core.privacy.views import Chains
 from support import GATE, RULES
@@ -179,6 +179,28 @@ def test_halves_of_a_token_are_joined_and_ordinary_neighbors_are_not() -> None:
     place = joined.text.index("abcdefgh1ijklmnop2")
     assert joined.locate(place, place + 18) == (301, 301 + 9 + 3 + 9, ("split",))
     assert joined.locate(place, place + 4) == (301, 305, ())
+
+
+def test_a_mere_beginning_needs_its_rest_close_behind() -> None:
+    """What is far away, in another text, labeled, or a commit is not the rest of a token."""
+    rest = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
+
+    def rows(text: str) -> list[str]:
+        return ["".join(piece for _, piece in row) for row in rows_of_token(text, 0, 4, len(text))]
+
+    assert rows(f"ghp_ and then {rest}") == [f"ghp_{rest}"]
+    assert rows(f"ghp_{' and' * 20} {rest}") == []
+    assert rows(f"ghp_\n\0\n{rest}") == []
+    assert rows(f"ghp_ and sha512-{rest}") == []
+    assert rows("ghp_ in 951f0c16a156869b0f31e403e669a4c37757530c") == []
+    assert rows_of_token(f"+ghp_ {rest}", 0, 4, 40) == []
+
+
+def test_commits_beside_a_token_and_what_other_tokens_begin_with_are_no_pieces_of_it() -> None:
+    """Rows end where another token begins; hexadecimal digits continue only what consists of such."""
+    text = "ghp_xY7Zk4 by anna in 34077c7a and 8d919f872c0f, gho_aB3dE6gH9jK2"
+    assert rows_of_token(text, 0, 4, text.index("gho_")) == []
+    assert [len(row) for row in rows_of_token("dop_v1_34077c7a and 8d919f872c0f", 0, 7, 32)] == [2]
 
 
 def test_an_example_that_does_not_do_what_it_claims_is_named() -> None:

@@ -137,8 +137,10 @@ class Search:
         rows: list[Row] = []
         if read.begun:
             point, size = Offsets(read.data(in_uuids=True)), 0
-            for start, end in sorted(set(read.begun))[:_MOST_BEGUN]:
-                for row in rows_of_token(view.text, point(start), point(end)):
+            begun = [(point(start), point(end)) for start, end in sorted(set(read.begun))]
+            for place, (start, end) in enumerate(begun[:_MOST_BEGUN]):
+                stop = next((other for other, _ in begun[place + 1 :] if other > start), len(view.text))
+                for row in rows_of_token(view.text, start, end, stop):
                     size += sum(len(piece) for _, piece in row)
                     if size > _LONGEST_ROWS:
                         return rows

@@ -99,6 +99,7 @@ _GAP: Final = re.compile("[^0-9A-Za-z_]{1,3}")
 _PIECE: Final = re.compile("[0-9A-Za-z_+/=~.-]+")
 _MOST_SEEDS: Final = 16
 _MOST_GROUPS: Final = 256
+_NO_SIGNS: Final = str.maketrans("", "", "_+/=~.-")
 _FIRST_WORDS: Final = 4
 """Groups at the beginning that may be words before the token."""
 
@@ -135,6 +136,9 @@ def _extend(text: str, start: int, size: int) -> list[tuple[int, str]]:
         and _PIECE.fullmatch(text, start - step, start - len(between))
     ):
         start -= step
+    if start and _PIECE.match(text, start - 1, start):
+        # The end of a longer word is no group.
+        start += step
     groups: list[tuple[int, str]] = []
     while len(groups) < _MOST_GROUPS and (piece := _PIECE.match(text, start, start + size)) is not None:
         groups.append((start, piece[0]))
@@ -155,9 +159,10 @@ def _rows_without_words(groups: Row) -> Iterator[Row]:
 
 
 def _may_be_token(row: Row) -> bool:
-    """Return whether pieces in one are long enough for a token, and neither a number nor a word."""
+    """Return whether pieces in one are long enough for a token, and neither a number nor words."""
     joined = "".join(map(itemgetter(1), row))
-    is_word = joined.isalpha() and (joined.islower() or joined.isupper())
+    letters = joined.translate(_NO_SIGNS)
+    is_word = letters.isalpha() and (letters.islower() or letters.isupper())
     return len(joined) >= _SHORTEST and not is_word and not joined.isdigit()
 
 
@@ -168,6 +173,13 @@ _MOST_PIECES: Final = 6
 """… and their number."""
 _BEFORE: Final = 3
 """Pieces before the beginning that may be its end."""
+_CLOSE: Final = 48
+"""Characters between the mere beginning of a token and its rest."""
+_HEX: Final = re.compile(r"[0-9a-f.]{6,}\Z|[0-9a-f]{16}")
+"""A commit or a digest, or what begins with one."""
+_HEX_ONLY: Final = re.compile("[0-9a-f]+")
+_LABELED: Final = re.compile("[A-Za-z]+[0-9]*[-/+]")
+"""What begins with its label is none, such as `sha512-…`."""
 _WORD: Final = re.compile("[A-Z]?[a-z]+|[0-9]{1,3}")
 _NAMED: Final = re.compile("(?<![0-9A-Za-z])(?:[A-Z]?[a-z]{4,}|[A-Z]{4,})(?![0-9A-Za-z])")
 """A word in a name, such as `TABLE` in `ASN1_TABLE`."""
@@ -278,27 +290,42 @@ def places_of(literals: Container[int], matches: Iterable[tuple[int, int, int]],
     ]
 
 
-def rows_of_token(text: str, start: int, end: int) -> list[Row]:
-    """Return rows of a token and of the pieces around that may continue it; its beginning is known up to `end`."""
-    run = _RUN.match(text, start)
-    if run is None or not _may_go_on(run[0][end - start :], text, run.end()):
+def rows_of_token(text: str, start: int, end: int, stop: int) -> list[Row]:
+    """Return rows of a token and of the pieces around that may continue it, up to where another token begins.
+
+    Its beginning, which all such tokens have, is known from `start` to `end`.
+    """
+    found = _runs_of(text, start, min(stop, start + _WINDOW))
+    if not found or found[0][0] != start:
         return []
-    found = _runs_of(text, start, start + _WINDOW)
-    in_capitals = run[0].isupper()
-    behind = [one for one in found[1:] if _is_piece(one[1], in_capitals=in_capitals)][:_MOST_PIECES]
-    rows = {(found[0], *behind[:count]): None for count in range(1, len(behind) + 1)}
-    rows |= dict.fromkeys(_rows_of_equal(found))
-    for one in [one for one in _runs_of(text, max(0, start - _WINDOW), start) if _is_piece(one[1])][-_BEFORE:]:
-        rows[found[0], one] = None
+    first, rest = found[0], found[0][1][end - start :]
+    if not rest:
+        return _row_of_next(text, found)
+    is_random = _HEX_ONLY.fullmatch(rest) is None
+    if _MIXED.search(rest) is None:
+        # A name begins so too, such as `hf_hub`, unless what follows has its length.
+        return list(_rows_of_equal(found, is_random=is_random)) if len(rest) < _SHORTEST_PIECE else []
+    around = [*_runs_of(text, max(0, start - _WINDOW), start), *found[1:]]
+    pieces = [one for one in around if _is_piece(one[1], in_capitals=first[1].isupper())]
+    if is_random:
+        # Of such a token, no long piece has digits and the letters a to f only; commits and digests have.
+        pieces = [one for one in pieces if _HEX.match(one[1]) is None]
+    behind = [one for one in pieces if one[0] > start][:_MOST_PIECES]
+    rows: dict[tuple[tuple[int, str], ...], None] = {
+        (first, *behind[: count + 1]): None for count in range(len(behind))
+    }
+    rows |= dict.fromkeys(_rows_of_equal(found, is_random=is_random))
+    rows |= {(first, one): None for one in [one for one in pieces if one[0] < start][-_BEFORE:]}
     return list(rows)
 
 
-def _may_go_on(rest: str, text: str, end: int) -> bool:
-    """Return whether the first piece of a token, which ends at an offset, may go on so behind what all begin with."""
-    if not rest or _MIXED.search(rest):
-        return True
-    run = _RUN.search(text, end, end + _SHORTEST) if len(rest) < _SHORTEST_PIECE else None
-    return run is not None and _is_piece(run[0])
+def _row_of_next(text: str, found: Sequence[tuple[int, str]]) -> list[Row]:
+    """Return a row of the mere beginning of a token and of the rest in one piece, if that follows closely."""
+    place = found[0][0] + len(found[0][1])
+    follows = next((one for one in found[1:] if _is_piece(one[1])), None)
+    if follows is None or follows[0] > place + _CLOSE or _LABELED.match(follows[1]) or _HEX.match(follows[1]):
+        return []
+    return [] if SEPARATOR in text[place : follows[0]] else [(found[0], follows)]
 
 
 def _is_piece(run: str, *, in_capitals: bool = False) -> bool:
@@ -324,12 +351,17 @@ def _runs_of(text: str, start: int, end: int) -> list[tuple[int, str]]:
     return [(match.start(), match[0].rstrip("./")) for match in _RUN.finditer(text, start, end)]
 
 
-def _rows_of_equal(found: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[int, str], ...]]:
+def _rows_of_equal(found: Sequence[tuple[int, str]], *, is_random: bool) -> Iterator[tuple[tuple[int, str], ...]]:
     """Yield rows of the first piece with those as long as it, and with the shorter one behind them."""
     size = len(found[0][1])
     row = found[:1]
     for place, piece in found[1:]:
-        if len(piece) == size and _WORD.fullmatch(piece) is None and _NAMED.search(piece) is None:
+        if (
+            len(piece) == size
+            and _WORD.fullmatch(piece) is None
+            and _NAMED.search(piece) is None
+            and not (is_random and _HEX.match(piece))
+        ):
             row = [*row, (place, piece)]
             yield tuple(row)
         elif len(piece) < size and len(row) > 1:
