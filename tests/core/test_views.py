@@ -144,6 +144,7 @@ def test_a_token_is_found_in_every_disguise(disguise: str, around: str) -> None:
         "10 20 30 40 50 60 70 80 90 11 21 31 41 51 61 71 and 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 300",
         "01010101 11111111 00000000 10000000 01010101 11111111 00000000 10000000 01010101",
         "eJx4eJx4eJx4eJx4eJx4eJx4 and H4sIAAAAAAAAAAAAAAAAAAAA",
+        "PREFIXES = ['glpat-', 'xoxb-', 'sk-', 'sk-ant-', 'sk-proj-', 'sk_live_', 'AKIA', 'AIza', 'SG.', 'dop_v1_']",
         "retry?a=10&b=20&c=30&d=40&e=250 and x=1A,y=2B,z=3C,w=4D",
         "=3D =ZZ &nosuchentity; \\q \\u12 %zz =FF",
     ],

@@ -63,10 +63,15 @@ _COMPOSING: Final = re.compile(f"[{_MARK}\u3099\u309a\u1161-\u1175\x1b]")
 """A character of each of these; a search for one class of characters is quick, and most texts have none."""
 _OVERLAYS: Final = re.compile("[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
 """Marks that strike a character through."""
+_PREFIX: Final = (
+    r"(?:gh[a-z]_|github_pat_|gl[a-z]{2,5}-|x[a-z]{3}-|sk-(?:[a-z]{2,8}-)?|[prs]k_(?:live_|test_)?|whsec_|hf_|npm_|pypi-"
+    r"|do[a-z]_v1_|shp[a-z]{2,3}_|A(?:KIA|SIA|Iza)|SG\.|ya29\.|eyJ)"
+)
+"""What tokens begin with; lists of these are no tokens."""
 _JOINTS: Final = re.compile(
     rf"[\"'`](?<={_SIGN}[\"'`])(?:"
     rf"(?P<concatenated>[ \t]*\\?(?:\r?\n[ \t]*)?(?:\|\||\.\.|<<|[+.&~])[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN}))"
-    rf"|(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN})))"
+    rf"|(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN})(?!{_PREFIX}[\"'`])))"
 )
 _WRAPS: Final = re.compile(
     rf"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r-]\n)[ \t>|*#]*(?={_SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
