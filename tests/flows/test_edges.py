@@ -786,6 +786,19 @@ def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
     assert scans(lambda: flows.groups.read(GroupChoice(kind="producer", value=BOT.name), person)) == 2
 
 
+def test_what_is_too_long_for_the_page_of_a_group_is_not_scanned_for_it(flows: Flows) -> None:
+    """A page of many long texts of digits would take as many seconds; none of them can be decided on there anyway."""
+    flows.submit(event("Run the migration first."))
+    flows.clock.now += SECOND
+    flows.submit(event("4 1 " * 15_000))
+    person = flows.curator()
+    choice = GroupChoice(kind="producer", value=BOT.name)
+    assert scans(lambda: flows.groups.read(choice, person)) == 1
+    [_, long] = flows.groups.read(choice, person).items
+    assert not long.whole
+    assert "It is too long to be shown whole in a group" in (long.alone or "")
+
+
 def test_the_debt_of_scan_steps_is_paid_back_by_time() -> None:
     """A name may go into debt for the steps of twenty seconds; beyond it waits until time has paid enough back."""
     clock = Clock()

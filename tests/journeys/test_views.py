@@ -148,3 +148,45 @@ def test_every_keycap_is_as_legible_as_text(with_scripts: Journey) -> None:
         ratios = page.evaluate(CONTRASTS)
         assert len(ratios) > 10
         assert min(ratios) >= 4.5, scheme
+
+
+OVERLAPS = """() => {
+    const note = document.querySelector('#done');
+    const box = note.getBoundingClientRect();
+    return [...document.querySelectorAll('button, .button')]
+        .filter((one) => one.checkVisibility() && !note.contains(one))
+        .filter((one) => {
+            const other = one.getBoundingClientRect();
+            return other.left < box.right && box.left < other.right && other.top < box.bottom && box.top < other.bottom;
+        })
+        .map((one) => one.textContent.trim());
+}"""
+
+
+@EITHER_WAY
+def test_no_button_overlaps_the_note_of_a_decision(journey: Journey) -> None:
+    """On a desktop and on a phone, the note of what was done and the buttons have their own places."""
+    fill(journey)
+    page = journey.sign_in("cora")
+    page.locator(".rows a.whole").first.click()
+    page.get_by_role("button", name="Approve").click()
+    note = page.locator("#done")
+    expect(note).to_contain_text("Approved")
+    for width, height in ((1280, 800), (390, 800), (320, 640)):
+        page.set_viewport_size({"width": width, "height": height})
+        for place in ("0", "document.body.scrollHeight"):
+            page.evaluate(f"window.scrollTo(0, {place})")
+            assert page.evaluate(OVERLAPS) == []
+
+
+def test_the_underline_of_a_link_is_below_its_underscores(with_scripts: Journey) -> None:
+    """An underscore ends about an eighth of the size of the letters below the line; the underline is farther down."""
+    with_scripts.submit(content="Read the notes first.")
+    page = with_scripts.sign_in("cora")
+    offsets = page.evaluate(
+        "() => [...document.querySelectorAll('main a')].map((one) => getComputedStyle(one))"
+        ".filter((one) => one.textDecorationLine.includes('underline'))"
+        ".map((one) => parseFloat(one.textUnderlineOffset) / parseFloat(one.fontSize))"
+    )
+    assert offsets
+    assert min(offsets) >= 0.2

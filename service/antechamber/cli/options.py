@@ -22,7 +22,7 @@ _data_option = click.option(
     envvar="ANTECHAMBER_DATA",
     show_envvar=True,
     required=True,
-    help="Folder with the secret and, without --database-url, the database; made by serve or migrate. Back it up.",
+    help="Folder with the secret and, without --database-url, the database; made by init, serve, migrate. Back it up.",
 )
 _url_option = click.option(
     "--database-url",

@@ -54,6 +54,9 @@ class GroupChoice(Struct, frozen=True, kw_only=True):
     """The proposal that the others are compared with, for near duplicates; empty for the oldest one."""
 
 
+_TOO_LONG: Final = "It is too long to be shown whole in a group; open it and decide on it alone."
+
+
 class Member(Struct, frozen=True, kw_only=True):
     """One proposal on a page of a group."""
 
@@ -183,8 +186,7 @@ class Groups:
     ) -> DecisionResult:
         proposal = require(tx.review.proposal(proposal_id))
         if decision.kind != "undo" and not fits_in_group(proposal):
-            message = "It is too long to be shown whole in a group; open it and decide on it alone."
-            raise ForbiddenDecisionError(message)
+            raise ForbiddenDecisionError(_TOO_LONG)
         result = self._desk.record(proposal_id, decision, account, tx, going_on=False)
         if decision.kind == "reject" and sink:
             tx.queue.sink(proposal_id)
@@ -214,8 +216,11 @@ def fits_in_group(proposal: ProposalRow) -> bool:
 
 
 def _member(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, kept: ProposalRow | None) -> Member:
-    """Gather what the page of a group shows of a proposal."""
-    findings = policy.gate.scan(values_by_pointer(proposal, proposal.payload), proposal.submission_scope)
+    """Gather what the page of a group shows of a proposal; what is too long for it is not searched for warnings."""
+    whole = fits_in_group(proposal)
+    values = values_by_pointer(proposal, proposal.payload)
+    # A page of many long texts would take as many seconds as it has texts.
+    findings = policy.gate.scan(values, proposal.submission_scope) if whole else []
     scope = proposal.submission_scope, proposal.scope_id
     contradiction = contradicted(tx, scope, proposal.payload, proposal.supersedes)
     beside = tx.queue.beside([proposal.id], 1)[proposal.id]
@@ -227,10 +232,12 @@ def _member(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, kept: 
         shown_hash=text_hash(canonical(proposal.payload)),
         marks=marks,
         found=found,
-        whole=fits_in_group(proposal),
+        whole=whole,
         long=is_long(proposal.payload),
         blocker=blocker(facts, person, "reject"),
-        alone=_alone(facts, person, {mark.text for mark in marks} | {one.title for one in found.list_cautions()}),
+        alone=_alone(facts, person, {mark.text for mark in marks} | {one.title for one in found.list_cautions()})
+        if whole
+        else _TOO_LONG,
         difference=_difference(kept, proposal),
     )
 
