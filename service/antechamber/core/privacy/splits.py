@@ -12,7 +12,7 @@ from typing import Final
 
 from antechamber.core.privacy.automata import Offsets, compile_pattern, compile_set, search
 from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.values import changes_often
+from antechamber.core.privacy.values import changes_often, longest_run_of, share_of_changes
 
 Row = Sequence[tuple[int, str]]
 """Pieces in the order in which they are read, each with its offset in the text."""
@@ -174,22 +174,23 @@ _MOST_PIECES: Final = 6
 _BEFORE: Final = 3
 """Pieces before the beginning that may be its end."""
 _CLOSE: Final = 48
-"""Characters between the mere beginning of a token and its rest."""
+"""Maximum number of characters between the bare beginning of a token and its rest."""
 _HEX: Final = re.compile(r"[0-9a-f.]{6,}\Z|[0-9a-f]{16}")
 """A commit or a digest, or what begins with one."""
 _HEX_ONLY: Final = re.compile("[0-9a-f]+")
 _LABELED: Final = re.compile("[A-Za-z]+[0-9]*[-/+]")
-"""What begins with its label is none, such as `sha512-…`."""
+"""A value behind its label, such as `sha512-…`, is no piece of a token."""
 _WORD: Final = re.compile("[A-Z]?[a-z]+|[0-9]{1,3}")
 _NAMED: Final = re.compile("(?<![0-9A-Za-z])(?:[A-Z]?[a-z]{4,}|[A-Z]{4,})(?![0-9A-Za-z])")
 """A word in a name, such as `TABLE` in `ASN1_TABLE`."""
 _MIXED: Final = re.compile("[0-9]|[a-z][A-Z]|[A-Z][a-z]*[A-Z]|^[A-Z]{3,8}$")
 """A digit, or capitals and small letters as no word has them."""
-_SEGMENTS: Final = re.compile("[0-9A-Za-z]+")
 _SHORTEST_PIECE: Final = 6
+"""Letters and digits in a row that the shortest piece has, …"""
 _LONG_PIECE: Final = 12
+"""… and those of a long one."""
 _LONGEST_NAME: Final = 10
-_KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
+"""Letters of the shortest piece without a digit."""
 _CHANGES: Final = 0.36
 """Runs of one kind of character per character of a piece with a digit; names with a number have fewer …"""
 _CHANGES_OF_LONG: Final = 0.25
@@ -275,7 +276,7 @@ _LETTERS: Final = re.compile("[a-z]+")
 
 
 def is_beginning(literal: str) -> bool:
-    """Return whether a literal in lower case, with 0 for each digit, shows that a token begins."""
+    """Return whether a literal, folded as the prefilter does, is specific to tokens, and no word of names."""
     if len(literal) < _SHORTEST_BEGINNING:
         return literal in _SHORT_BEGINNINGS
     return literal[0].isalpha() and not _WORDS_OF_NAMES.issuperset(_LETTERS.findall(literal))
@@ -303,12 +304,12 @@ def rows_of_token(text: str, start: int, end: int, stop: int) -> list[Row]:
         return _row_of_next(text, found)
     is_random = _HEX_ONLY.fullmatch(rest) is None
     if _MIXED.search(rest) is None:
-        # A name begins so too, such as `hf_hub`, unless what follows has its length.
+        # This may be a name, such as `hf_hub`; pieces of equal length show that it is none.
         return list(_rows_of_equal(found, is_random=is_random)) if len(rest) < _SHORTEST_PIECE else []
     around = [*_runs_of(text, max(0, start - _WINDOW), start), *found[1:]]
     pieces = [one for one in around if _is_piece(one[1], in_capitals=first[1].isupper())]
     if is_random:
-        # Of such a token, no long piece has digits and the letters a to f only; commits and digests have.
+        # The token is not hexadecimal, so that a hexadecimal run beside it is a commit or a digest.
         pieces = [one for one in pieces if _HEX.match(one[1]) is None]
     behind = [one for one in pieces if one[0] > start][:_MOST_PIECES]
     rows: dict[tuple[tuple[int, str], ...], None] = {
@@ -320,7 +321,7 @@ def rows_of_token(text: str, start: int, end: int, stop: int) -> list[Row]:
 
 
 def _row_of_next(text: str, found: Sequence[tuple[int, str]]) -> list[Row]:
-    """Return a row of the mere beginning of a token and of the rest in one piece, if that follows closely."""
+    """Return a row of the bare beginning of a token and of its rest, if that follows closely in one piece."""
     place = found[0][0] + len(found[0][1])
     follows = next((one for one in found[1:] if _is_piece(one[1])), None)
     if follows is None or follows[0] > place + _CLOSE or _LABELED.match(follows[1]) or _HEX.match(follows[1]):
@@ -331,16 +332,16 @@ def _row_of_next(text: str, found: Sequence[tuple[int, str]]) -> list[Row]:
 def _is_piece(run: str, *, in_capitals: bool = False) -> bool:
     """Return whether a run is random enough for a piece of a token: no word, name, number, digest or UUID.
 
-    Of a token in capitals, a piece may consist of them.
+    `in_capitals` says that the token consists of capitals and digits, so that a run of capitals is no word.
     """
-    longest = max(_SEGMENTS.findall(run), key=len, default="")
+    longest = longest_run_of(run)
     if len(longest) < _SHORTEST_PIECE:
         return False
     if run.isalnum() and run.isupper() and (in_capitals or not run.isalpha()):
         return True
     if _NAMED.search(run) or _WHOLE.fullmatch(run):
         return False
-    changes = len(_KINDS.findall(longest)) / len(longest)
+    changes = share_of_changes(longest)
     if longest.isalpha():
         # Names with abbreviations change often too.
         return len(longest) >= _LONGEST_NAME and changes >= _CHANGES
@@ -352,7 +353,10 @@ def _runs_of(text: str, start: int, end: int) -> list[tuple[int, str]]:
 
 
 def _rows_of_equal(found: Sequence[tuple[int, str]], *, is_random: bool) -> Iterator[tuple[tuple[int, str], ...]]:
-    """Yield rows of the first piece with those as long as it, and with the shorter one behind them."""
+    """Yield rows of the first piece and those of its length, each also with a shorter piece at the end.
+
+    `is_random` says that the token is not hexadecimal, so that hexadecimal runs are no pieces of it.
+    """
     size = len(found[0][1])
     row = found[:1]
     for place, piece in found[1:]:

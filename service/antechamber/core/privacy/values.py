@@ -68,6 +68,11 @@ def longest_run_of(value: str) -> str:
     return max(_RUNS.findall(value), key=len, default="")
 
 
+def share_of_changes(value: str) -> float:
+    """Return the runs of one kind (small letters, capitals, digits) in a text, per character."""
+    return len(_KINDS.findall(value)) / len(value)
+
+
 def changes_often(value: str) -> bool:
     """Return whether small letters, capitals and digits change as often in a text as in a random one."""
-    return len(_KINDS.findall(value)) >= _LEAST_CHANGES * len(value)
+    return share_of_changes(value) >= _LEAST_CHANGES
