@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from antechamber.core.privacy import decoders
 from antechamber.core.privacy.decoders import Edit, find_compositions, find_escapes, find_joints
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.folding import fold, fold_sign
+from antechamber.core.privacy.folding import fold, fold_sign, is_plain, plain_punctuation
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.views import MAX_LEVELS, Chains, View, all_views, apply
 from support import GATE
@@ -246,6 +246,26 @@ def test_a_fold_is_folded_once() -> None:
     assert '"word"' in views[1].text
 
 
+@given(st.text(st.one_of(st.characters(), st.sampled_from("\u2014\u2019\u00e9\u2192\uff21\u200b"))))
+def test_a_text_is_plain_exactly_if_folding_changes_nothing(text: str) -> None:
+    """A look at its different signs decides it."""
+    text = text.encode(errors="replace").decode()
+    assert is_plain(text.encode()) == (fold(text) == text)
+
+
+def test_dashes_and_quotation_marks_become_ascii_without_a_view_of_their_own() -> None:
+    """Each stays one character, so that a value is where it was; a search for what a text says keeps them."""
+    text = f"\u201cAna\u2019s note\u201d \u2014 the token: {TOKEN}"
+    assert plain_punctuation(text) == fold(text)
+    assert len(plain_punctuation(text)) == len(text)
+    card = "4539\u20131488\u20130343\u20136467"
+    found = GATE.find_private({"": f"{text}, card {card}"})
+    assert {text[one.start : one.end] for one in found if one.rule_id == "github-token"} == {TOKEN}
+    assert "payment-card" in {one.rule_id for one in found}
+    assert not any(one.decoded for one in found)
+    assert GATE.is_clean({"": "Ana\u2019s note \u2014 deploy at noon"})
+
+
 def test_signs_without_another_form_make_no_view_of_a_long_text() -> None:
     """Only what a fold changes is looked at again, with what is around it."""
     signs = LONG + "Build \u2192 test \u2705. " + LONG
@@ -264,8 +284,8 @@ def test_a_long_text_with_many_folded_signs_is_folded_as_a_whole(signs: list[str
 
 def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
     """Two plain words with further words on both lines are no value; all other pieces may be one."""
-    assert list(find_joints("Stop the old\n  workers, then", spaced=False)) == []
-    assert list(find_joints("Drain old workers.\nThen migrate", spaced=False)) == []
+    assert list(find_joints("Stop the old\n  workers, then", quoted=True, spaced=False)) == []
+    assert list(find_joints("Drain old workers.\nThen migrate", quoted=True, spaced=False)) == []
     for text in (
         "key abcd\nefgh\nijkl",
         "abcd\nefgh and",
@@ -273,7 +293,7 @@ def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
         "key abCd\nefgh and",
         "a_bcd\nefgh a",
     ):
-        assert "wrapped" in {edit.decoder for edit in find_joints(text, spaced=False)}, text
+        assert "wrapped" in {edit.decoder for edit in find_joints(text, quoted=True, spaced=False)}, text
 
 
 def test_decoders_leave_what_they_cannot_read() -> None:
@@ -281,9 +301,9 @@ def test_decoders_leave_what_they_cannot_read() -> None:
     assert list(find_escapes("=FF=FE \\U00FFFFFF"))[-1].text == "\ufffd"
     assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False, codes=False)) == []
     assert list(find_runs("ff " * 12, Effort(), pairs=True, codes=False)) == []
-    assert list(find_joints("a b c d e f g h", spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
-    assert list(find_joints("a b c  d e f g h", spaced=True)) == [Edit(0, 16, "abc defgh", "spaced")]
-    assert list(find_joints("a  b  c  d  e  f  g  h", spaced=True)) == [Edit(0, 22, "abcdefgh", "spaced")]
+    assert list(find_joints("a b c d e f g h", quoted=True, spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
+    assert list(find_joints("a b c  d e f g h", quoted=True, spaced=True)) == [Edit(0, 16, "abc defgh", "spaced")]
+    assert list(find_joints("a  b  c  d  e  f  g  h", quoted=True, spaced=True)) == [Edit(0, 22, "abcdefgh", "spaced")]
     cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
     assert [edit.text for edit in find_runs(cut, Effort(), pairs=False, codes=False)] == ["gr\u00fc\u00dfe und mehr "]
 
@@ -292,16 +312,16 @@ def test_decoders_leave_what_they_cannot_read() -> None:
 def test_the_first_look_at_spaced_characters_misses_none(signs: list[str]) -> None:
     """All are found that the pattern alone finds, whatever is around them."""
     text = "".join(signs)
-    found = [(edit.start, edit.end) for edit in find_joints(text, spaced=True) if edit.decoder == "spaced"]
+    found = [(edit.start, edit.end) for edit in find_joints(text, quoted=True, spaced=True) if edit.decoder == "spaced"]
     assert found == [match.span() for match in decoders._SPACES.finditer(text)]
 
 
 @pytest.mark.parametrize("joint", ['"a" + "b" + ', "abcd\n"])
 def test_a_text_of_more_joints_than_a_view_may_have_is_not_checked(joint: str) -> None:
     """Quotation marks with operators and line breaks within values are counted before they are collected."""
-    assert list(find_joints(joint * 9, spaced=False))
+    assert list(find_joints(joint * 9, quoted=True, spaced=False))
     with pytest.raises(EffortSpentError):
-        list(find_joints(joint * 20_000, spaced=False))
+        list(find_joints(joint * 20_000, quoted=True, spaced=False))
 
 
 def test_marks_without_a_composed_form_go_from_ascii_and_stay_elsewhere() -> None:

@@ -129,16 +129,18 @@ def find_compositions(text: str) -> Iterator[Edit]:
             yield Edit(match.start(), match.end(), plain, "folded")
 
 
-def find_joints(text: str, *, spaced: bool) -> Iterator[Edit]:
+def find_joints(text: str, *, quoted: bool, spaced: bool) -> Iterator[Edit]:
     """Yield what interrupts a value: line breaks, blanks between characters, markup, quotation marks with an operator.
 
-    Blanks between single characters are searched only if the text is `spaced`.
+    Quotation marks and markup are searched only if a text is `quoted`, blanks between single characters only if it is
+    `spaced`.
 
     Raises EffortSpentError if there are too many.
     """
-    joints = (Edit(*match.span(), "", match.lastgroup or "") for match in _JOINTS.finditer(text))
-    marks = (Edit(*match.span(), "", "markup") for match in _MARKUP.finditer(text))
-    edits = [*_bounded(joints), *_bounded(_find_wraps(text)), *_bounded(marks)]
+    edits = _bounded(_find_wraps(text))
+    if quoted:
+        edits += _bounded(Edit(*match.span(), "", match.lastgroup or "") for match in _JOINTS.finditer(text))
+        edits += _bounded(Edit(*match.span(), "", "markup") for match in _MARKUP.finditer(text))
     if spaced and _MAY_BE_SPACED(text.encode(errors="replace")):
         edits += (Edit(match.start(), match.end(), _unspaced(match[0]), "spaced") for match in _SPACES.finditer(text))
     yield from without_overlaps(edits)

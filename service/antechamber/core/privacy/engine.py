@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from antechamber.core.privacy.automata import Offsets
 from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.folding import plain_punctuation
 from antechamber.core.privacy.layout import without_layout
 from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.prefilter import Prefilter
@@ -117,8 +118,10 @@ class Search:
         Raises EffortSpentError.
         """
         prose = self._prefilter.of_prose
+        # Only what a text says to its reader depends on its dashes; without that they need no view of their own.
+        root = View(text if prose is not None else plain_punctuation(text))
         chains = []
-        for view in all_views(View(text), self.effort):
+        for view in all_views(root, self.effort):
             yield view, self._prefilter
             rows = self._begun_rows(view)
             if rows:

@@ -27,6 +27,11 @@ _PAIRS: Final = (
 _REGIONAL: Final = {chr(0x1F1E6 + place): chr(ord("a") + place) for place in range(26)}
 """Regional indicators, which show letters where two of them are no flag."""
 _LOOKS_LIKE: Final = {pair[0]: pair[1] for pair in _PAIRS.split()} | _REGIONAL
+_PUNCTUATION: Final = [
+    (sign, _LOOKS_LIKE[sign]) for sign in "\u2014\u2013\u2019\u2018\u201c\u201d\u201e\u2010\u2011\u2212"
+]
+"""Dashes and quotation marks that programs and word processors write, and their ASCII forms."""
+_PRINTABLE: Final = bytes([0, 9, 10, *range(32, 127)])
 _MOST: Final = 50_000
 """Maximum number of characters whose fold is kept."""
 
@@ -53,6 +58,21 @@ def _fold(sign: str) -> str:
 
 
 _FOLDS: Final = _Folds()
+
+
+def plain_punctuation(text: str) -> str:
+    """Return a text with the usual dashes and quotation marks as ASCII characters; all offsets stay."""
+    if not text.isascii():
+        for sign, plain in _PUNCTUATION:
+            if sign in text:
+                text = text.replace(sign, plain)
+    return text
+
+
+def is_plain(data: bytes) -> bool:
+    """Return whether folding would change nothing in a text (UTF-8)."""
+    rest = data.translate(None, _PRINTABLE)
+    return not rest or all(_FOLDS[code] == chr(code) for code in set(map(ord, rest.decode())))
 
 
 def fold(text: str) -> str:

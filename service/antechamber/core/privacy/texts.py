@@ -33,8 +33,8 @@ _ESCAPE: Final = (
 )
 _STEPS: Final = (
     r"[\x01-\x08\x0b-\x1f\x7f]|[^\x00-\x7f]",
-    rf"[\"'`][ \t,|.<+&~\\\r\n]{{0,40}}[\"'`]{_SIGN}|{_SIGN}{{4}}(?:\*\*{_SIGN}|<(?:!--|{MARKUP_TAG}>))",
-    rf"[0-9A-Za-z_+/=.~ \t\\\r-]\n[ \t>|*#]{{0,40}}{_SIGN}{{4}}",
+    rf"[\"'`][ \t,|.<+&~\\\r\n]*[\"'`]{_SIGN}|{_SIGN}{{4}}(?:\*\*{_SIGN}|<(?:!--|{MARKUP_TAG}>))",
+    rf"[0-9A-Za-z_+/=.~ \t\\\r-]\n[ \t>|*#]*{_SIGN}{{4}}",
     rf"{_ALNUM}(?:{_BLANK}{{1,2}}{_ALNUM}){{3}}",
     _ESCAPE,
     rf"{_ALNUM}{{16}}",

@@ -16,7 +16,7 @@ from antechamber.core.privacy.decoders import (
 )
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.folding import fold, fold_sign
+from antechamber.core.privacy.folding import fold, fold_sign, is_plain
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.splits import Row, rows_of_groups
 from antechamber.core.privacy.tables import find_cells
@@ -209,13 +209,14 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
         return
     if traits & FOLD:
         yield from _edited(view, find_compositions(text), view.level, effort)
-        near = None if view.is_folded else _near_folds(view, effort)
+        is_folded = view.is_folded or is_plain(view.read.data(in_uuids=True))
+        near = None if is_folded else _near_folds(view, effort)
         if near is not None:
             yield View(fold(near.text), near, _Lazy(near.text), view.level, is_folded=True)
     if traits & TABLE:
         yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
     if traits & (QUOTED | WRAPPED | SPACED):
-        joints = find_joints(text, spaced=bool(traits & SPACED))
+        joints = find_joints(text, quoted=bool(traits & QUOTED), spaced=bool(traits & SPACED))
         yield from _edited(view, joints, view.level, effort, is_folded=view.is_folded)
     yield from _joined(view, effort) if traits & GROUPED else ()
     if traits & ESCAPED:

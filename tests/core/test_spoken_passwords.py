@@ -1,0 +1,80 @@
+"""Passwords in sentences: the first look at a window misses no value that the closer one finds."""
+
+# ruff: noqa: RUF001 -- the signs of other scripts are searched for
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from antechamber.core.privacy import spoken_passwords
+from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
+
+VALUES = (
+    "Tram" + "way-0634",
+    "Sommer" + "!2024",
+    "qmkimz" + "ncegezmm",
+    "Über#" + "Mut7",
+    "cedar-" + "harbor-quartz-moon",
+)
+LINKS = "is|lautet|=|: |->|→ |改成了|は|to|isn’t|remplacé par|with|,|(|é|用|以|use"
+WORDS = 'hello|the|for|as|root | - | — |now|“|”|"|`|« | »|que|という|when|.|*|为'
+
+
+def found(text: str) -> list[str]:
+    """Return the values that the search finds."""
+    return [text[start:end] for start, end in find_spoken_secrets(text, Effort())]
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(VALUES),
+            st.sampled_from(LINKS.split("|")),
+            st.sampled_from(WORDS.split("|")),
+            st.just(" "),
+            st.from_regex(r"[!-~À-ž]{1,9}", fullmatch=True),
+        ),
+        max_size=10,
+    )
+)
+def test_the_first_look_misses_no_value(pieces: list[str]) -> None:
+    """What a pattern finds behind or before a cue, and what is then judged to be a secret, the look announces."""
+    window = "".join(pieces)
+    data = window.encode()
+    judge = spoken_passwords._Judge(Effort())
+    for is_password in (False, True):
+        judge.is_password = is_password
+        for link in spoken_passwords._LINK.finditer(window):
+            if judge.span(link, linked=True) is not None:
+                assert 1 in spoken_passwords._MAY_HOLD(data), link
+        for index, pattern in enumerate(spoken_passwords._PRECEDING):
+            for match in pattern.finditer(window):
+                if judge.span(match, linked=True) is not None:
+                    assert index in spoken_passwords._MAY_PRECEDE(data), match
+
+
+def test_each_link_of_signs_begins_with_a_sign_that_is_looked_for() -> None:
+    """The pattern tries its links of signs only where one of these is; without that, it finds no further links."""
+    starts = re.compile(f"[{spoken_passwords._SIGN_STARTS}]")
+    links = re.compile(spoken_passwords._SIGNS)
+    every = "".join(dict.fromkeys(spoken_passwords._SIGNS)) + "(=,"
+    for first in every:
+        for second in every:
+            link = links.match(f"{first}{second} > 成了为為置成とうのはではなくら")
+            assert link is None or starts.match(first), first + second
+
+
+def test_a_random_word_in_small_letters_is_found_alone() -> None:
+    """It needs no other sign in its sentence."""
+    assert found("The password is " + "qmkimz" + "ncegezmmgxkx.") == ["qmkimz" + "ncegezmmgxkx"]
+
+
+@pytest.mark.parametrize(("opening", "closing"), [('"', '"'), ("“", "”"), ("'", "'"), ("«", "»")])
+def test_a_value_at_the_end_of_a_quoted_sentence_is_found(opening: str, closing: str) -> None:
+    """The sign that ends the quotation is no part of the value."""
+    value = "garden-" + "willow-planet-53"
+    assert found(f"{opening}The password of the router is {value}.{closing} said Ana") == [value]
