@@ -39,7 +39,7 @@ def test_a_short_word_before_a_line_break_is_no_half_of_a_value() -> None:
 
 def test_pairs_of_digits_that_are_no_text_stay() -> None:
     """Hexadecimal digits in pairs that decode to nothing readable are left alone."""
-    assert list(find_runs("ff fe 80 81 ff fe 80 81 ff fe", Effort(), pairs=True, codes=False)) == []
+    assert list(find_runs("ff fe 80 81 ff fe 80 81 ff fe", Effort(), pairs=True, codes=False, dumps=False)) == []
 
 
 def test_a_long_item_of_a_list_is_no_member() -> None:

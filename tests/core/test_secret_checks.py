@@ -1,5 +1,6 @@
 """Checks of secrets: passwords in assignments and prose, encoded keys, seed phrases."""
 
+import base64
 import random
 from base64 import b64encode
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.registry import CHECKS
 from antechamber.core.privacy.seed_phrases import find_seed_phrases, may_have_seed_phrase
 from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
-from antechamber.core.privacy.values import is_published, variety_of
+from antechamber.core.privacy.values import is_encoded_prose, is_published, variety_of
 from support import GATE
 
 STRONG = "Tr0ub4" + "dor&3"
@@ -517,6 +518,7 @@ def test_basic_authentication_holds_a_real_password(login: bytes, wanted: bool) 
         ("url-password", f"app:{STRONG}@db.example.com", False),
         ("url-password", f"app:{STRONG}@localhost", False),
         ("url-password", "app:Ql6u~O8J" + "rGoElf7Pt@localhost", True),
+        ("url-password", "app:Ql6u~O8J" + "rGoElf7Pt@db.corp.example", True),
         ("url-password", "app:abcdefghijkl@localhost", False),
         ("url-password", "app:Abcdefghijk" + "l!@localhost", False),
         ("slash-password", f"scott/{STRONG}", True),
@@ -676,3 +678,25 @@ def test_programs_machines_and_algorithms_are_no_passwords(text: str) -> None:
 def test_words_of_software_make_no_number_an_id(text: str) -> None:
     """Names of ids mean other things in software and in other languages."""
     assert not GATE.find_private({"": text})
+
+
+def test_prose_in_base64_is_no_secret() -> None:
+    """A value that decodes to words with blanks is none, however often it is encoded; other texts may be."""
+    prose = b"Release notes: faster start, smaller images and fewer warnings in the console."
+    once = base64.b64encode(prose).decode()
+    assert is_encoded_prose(once)
+    assert is_encoded_prose(base64.urlsafe_b64encode(once.encode()).decode().rstrip("="))
+    assert not is_encoded_prose(base64.b64encode(b"q\x8f\x01" * 30).decode())
+    assert not is_encoded_prose("a" * 41)
+    assert not GATE.find_private({"": f'token = "{once}"'})
+    deep = prose
+    for _ in range(5):
+        deep = base64.b64encode(deep)
+    assert not is_encoded_prose(deep.decode())
+
+
+def test_a_line_of_a_dump_is_no_card_number() -> None:
+    """Its groups have four digits too; without the offset they are a card number."""
+    groups = "4539 1488" + " 0343 6467"
+    assert "payment-card" in {one.rule_id for one in GATE.find_private({"": f"{groups} is my card"})}
+    assert not GATE.find_private({"": f"00000010: 5468 {groups} 6f6c  Th.9..C.gol"})

@@ -78,3 +78,54 @@ def test_a_value_at_the_end_of_a_quoted_sentence_is_found(opening: str, closing:
     """The sign that ends the quotation is no part of the value."""
     value = "garden-" + "willow-planet-53"
     assert found(f"{opening}The password of the router is {value}.{closing} said Ana") == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("The password of the old box is on the next line:\n{}", "@Copper" + ".1979"),
+        ("My master password? {} Yes, I know.", "gravel-" + "otter-dolphin-clover."),
+        ("添付PDFの解凍パスワードは次の通りです。\n{}", "Tessa" + "1987&&"),
+        ("密码见下一行\n{}", "LXfXLYlKjRT8" + "chhQb5vG"),
+        ("Segnati il token per il gestionale:\n\n  `{}`\n", "M8w3naxia04O5J2H" + "7A3XV9wdzLKgDXO8"),
+        ("{} ← 共享邮箱的密码", "chengdu" + "789$"),
+        ("{} è la password della casella.", "*Torino" + ".1979"),
+    ],
+)
+def test_a_value_is_found_beside_what_announces_it(text: str, value: str) -> None:
+    """The answer to a question, a line of its own behind a colon, and a value before an arrow or with a sign first."""
+    assert found(text.format(value)) == [value.rstrip(".")]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("The payroll PDF opens with {}, delete the mail.", "cinder" + "176#"),
+        ("Wi-Fi ospiti: {} (con la maiuscola)", "L1m0n3" + "M4r316"),
+        ('The archive is encrypted with "{}".', "Otter" + "19*x"),
+        ("El zip está protegido con {}", "gravel-" + "otter-dolphin-clover"),
+        ("这个加密的PDF用「{}」打开。", "Martin" + "1987##"),
+    ],
+)
+def test_a_value_is_found_beside_what_it_opens(text: str, value: str) -> None:
+    """No word calls it a password, so that only an unmistakable one counts."""
+    assert found(text.format(value)) == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The viewer opens with Ctrl+Shift+P, or with Acrobat11.",
+        "Traffic is encrypted with AES-256-GCM; Wi-Fi: WPA2-Enterprise, SSID FritzBox7590.",
+        "class Credentials(SyncAPIResource):\n    @cached_property\n",
+        "if password.length>=12;export{a,b};",
+        "password: z.string().min(12).max(128),",
+        "arn:aws:secretsmanager:eu-north-1:222630742688:secret:prod/ledger/db-95c55g",
+        "The MD5 of the password list is da6497016faa6b3a" + "79e40b911a2589a9.",
+        "Password forgotten? reset-link2",
+        "Which login? anna@host2",
+    ],
+)
+def test_what_only_resembles_a_password_is_none(text: str) -> None:
+    """Programs, keys, comparisons, calls, resources, digests and accounts are no values."""
+    assert found(text) == []

@@ -44,6 +44,20 @@ def test_a_secret_in_its_column_is_private(text: str) -> None:
     assert {text[one.start : one.end] for one in findings} == {cell}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| name | Steueridentifikationsnummer |\n|---|---|\n| Ada | 82 549 106 237 |\n",
+        "id,name,ssn\n1,Ada,275-77-4743\n2,Bob,212-83-4743\n",
+    ],
+)
+def test_a_number_in_its_column_is_private(text: str) -> None:
+    """The header is far from the rows below the first one."""
+    edits = list(find_cells(text, Effort()))
+    assert {edit.text.lower() for edit in edits} & {"steueridentifikationsnummer: ", "ssn: "}
+    assert GATE.find_private({"/payload": {"content": text}})
+
+
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
 def test_what_only_looks_like_such_a_column_is_not(text: str) -> None:
     """Kinds, scopes and references are no secrets; code, prose and rows in the middle of a table are no headers."""

@@ -299,13 +299,15 @@ def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
 def test_decoders_leave_what_they_cannot_read() -> None:
     """Bytes that are no text, and runs that decode to none, stay as they are."""
     assert list(find_escapes("=FF=FE \\U00FFFFFF"))[-1].text == "\ufffd"
-    assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False, codes=False)) == []
-    assert list(find_runs("ff " * 12, Effort(), pairs=True, codes=False)) == []
+    assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False, codes=False, dumps=False)) == []
+    assert list(find_runs("ff " * 12, Effort(), pairs=True, codes=False, dumps=False)) == []
     assert list(find_joints("a b c d e f g h", quoted=True, spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
     assert list(find_joints("a b c  d e f g h", quoted=True, spaced=True)) == [Edit(0, 16, "abc defgh", "spaced")]
     assert list(find_joints("a  b  c  d  e  f  g  h", quoted=True, spaced=True)) == [Edit(0, 22, "abcdefgh", "spaced")]
     cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
-    assert [edit.text for edit in find_runs(cut, Effort(), pairs=False, codes=False)] == ["gr\u00fc\u00dfe und mehr "]
+    assert [edit.text for edit in find_runs(cut, Effort(), pairs=False, codes=False, dumps=False)] == [
+        "gr\u00fc\u00dfe und mehr "
+    ]
 
 
 @given(st.lists(st.sampled_from(["a", "b", "Z", "7", "_", " ", "  ", "\t", "\u3000", "\n", "é", "(", ")", "ab", "."])))
@@ -328,3 +330,45 @@ def test_marks_without_a_composed_form_go_from_ascii_and_stay_elsewhere() -> Non
     """A mark that makes no other character with a sign of ASCII hides that sign; other scripts need such marks."""
     assert [*find_compositions("x\u0301 and e\u0301")] == [Edit(0, 2, "x", "folded"), Edit(7, 9, "\u00e9", "folded")]
     assert [*find_compositions("\u0430\u0301 and \u0628\u064e")] == []
+
+
+@pytest.mark.parametrize(
+    ("dump", "plain"),
+    [
+        (
+            "00000000: 6768 705f 6142 3364 4536 6748  ghp_aB3dE6gH\n0000000c: 396a 4b32                9jK2",
+            "ghp_aB3dE6gH9jK2",
+        ),
+        ("00000000  67 68 70 5f 61 42 33 64  45 36 67 48  |ghp_aB3dE6gH|\n", "ghp_aB3dE6gH"),
+        ("0000000 6867 5f70 4261 6433 3645 4867\n000000c\n", "ghp_aB3dE6gH"),
+    ],
+)
+def test_dumps_are_read_line_by_line(dump: str, plain: str) -> None:
+    """`xxd`, `hexdump -C` and `od -x` print offsets, groups and ASCII; the last one has the order of the machine."""
+    found = list(find_runs(dump, Effort(), pairs=False, codes=False, dumps=True))
+    assert [edit.text for edit in found] == [plain]
+    assert list(find_runs("10203040 ff fe\n", Effort(), pairs=False, codes=False, dumps=True)) == []
+
+
+def test_a_list_of_bytes_goes_on_over_lines() -> None:
+    """Each line of an array in code begins with blanks."""
+    codes = [f"0x{ord(sign):02x}" for sign in TOKEN]
+    text = (
+        "k[] = {\n  " + ",\n  ".join(", ".join(codes[place : place + 8]) for place in range(0, len(codes), 8)) + "\n}"
+    )
+    assert {one.rule_id for one in GATE.find_private({"": text})} >= {"github-token"}
+
+
+def test_letters_with_accents_are_plain_in_values_and_stay_in_words() -> None:
+    """A run with a digit between letters is no word; letters without an ASCII form stay."""
+    marked = "".join(f"{sign}\u0301" if sign in "aEgkpvy" else sign for sign in TOKEN)
+    assert {one.rule_id for one in GATE.find_private({"": marked})} >= {"github-token"}
+    assert list(find_compositions("La clé de la base est gérée par une équipe.")) == []
+    assert [edit.text for edit in find_compositions("a1b\u00e9ccc\u00f8ddddeeeeffff")] == ["e"]
+
+
+def test_a_message_in_tags_is_apart_from_the_word_before_it() -> None:
+    """Single tags within a value are part of it."""
+    tags = "".join(chr(0xE0000 + ord(sign)) for sign in TOKEN)
+    assert {one.rule_id for one in GATE.find_private({"": f"all tests passed{tags}"})} >= {"github-token"}
+    assert [edit.text for edit in find_escapes("a\U000e0062c")] == ["b"]

@@ -100,6 +100,10 @@ _RUN: Final = re.compile(
 )
 """Groups of digits with one sign between two of them; an underscore may be around them."""
 _GROUP: Final = re.compile("[0-9]+")
+_DUMPED: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{6,8}: (?:[0-9a-f]{4} )*\Z")
+"""What is before groups in a line of a hexadecimal dump."""
+_DUMP_REACH: Final = 52
+"""Characters of a line of such a dump before its ASCII column."""
 _BARE: Final = re.compile(
     r"[0-9](?<![0-9A-Za-z.].)(?<![0-9A-Za-z]-.)[0-9]{11,18}(?![0-9A-Za-z]|[.,][0-9]|-[0-9A-Za-z])"
 )
@@ -126,7 +130,8 @@ def find_cards(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     too many candidates.
     """
     for run in _RUN.finditer(text):
-        yield from _grouped_in(text, run, effort)
+        if _DUMPED.search(text, max(0, run.start() - _DUMP_REACH), run.start()) is None:
+            yield from _grouped_in(text, run, effort)
     for start, end in find_bare_cards(text, effort):
         if end - start == _BARE_LENGTH and not _ORDER.search(text, max(0, start - _ORDER_REACH), start):
             yield start, end

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from antechamber.core.privacy.letters import is_random_word
-from antechamber.core.privacy.passwords import is_bare_password, is_noise, is_secret
+from antechamber.core.privacy.passwords import is_bare_password, is_noise, is_secret, is_spoken_password
 from antechamber.core.privacy.phrases import is_hyphenated
 
 _SIGNS: Final = re.compile("[!#$%^?@~+&*]")
@@ -13,6 +13,9 @@ _BRACKETS: Final = re.compile(r"[\[\](){}<>|\\=/:,]")
 """Signs of code, addresses and regular expressions."""
 _LEAST_SIGNS: Final = 2
 _SHORTEST_SIGNED: Final = 12
+_RARE_SIGN: Final = re.compile("(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!#$%&*@^?~]).{8,}")
+_LEET: Final = re.compile(r"(?=.{8,})(?:[A-Za-z]+[0-9]+){2,}[A-Za-z]*")
+"""Digits in the place of letters, as in `L1m0n3`, or a generated password."""
 _QUOTES: Final = re.compile(r"\\?[\"'’]")  # noqa: RUF001 -- an apostrophe of prose
 
 
@@ -47,9 +50,17 @@ def is_recovery_code(value: str) -> bool:
     return any(map(str.isdecimal, value))
 
 
+def is_unmistakable(value: str) -> bool:
+    """Return whether only a password looks like a value: with a rare sign, digits for letters, or a phrase."""
+    return is_spoken_password(value) and bool(
+        is_hyphenated(value) or _RARE_SIGN.fullmatch(value) or _LEET.fullmatch(value)
+    )
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "chosen-secret": is_chosen_secret,
     "nested-key": is_nested_key,
     "marked-password": is_marked_password,
     "recovery-code": is_recovery_code,
+    "unmistakable": is_unmistakable,
 }

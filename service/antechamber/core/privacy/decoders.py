@@ -36,7 +36,7 @@ def _compile_escapes(quoted: str = "") -> re.Pattern[str]:
         r"(?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|(?<=%)(?P<unicode>u[0-9A-Fa-f]{4}(?:%u[0-9A-Fa-f]{4})*)"
         r"|(?<=\\)(?:(?P<backslash>(?:u[0-9A-Fa-f]{4}|[ux]\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})"
         r"(?:\\u[0-9A-Fa-f]{4}|\\[ux]\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})*)"
-        r"|(?P<json>[\"'/\\nrt_-]))"
+        r"|(?P<json>[\"'/\\nrt_.*=#+!~-]))"
         r"|(?<=&)(?P<entity>#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};)"
         rf"{quoted}|(?<==)(?P<printable>\r?\n|(?!{_NUMBER})[0-9A-F]{{2}}(?:=[0-9A-F]{{2}})*)"
         rf"|(?<=[{_TAG}])(?P<tags>[{_TAG}]*)"
@@ -59,6 +59,10 @@ _DECOMPOSED: Final = re.compile(
 """A character with combining marks, a syllable of Hangul in its parts (Unicode, chapter 3.12), or a sequence for colors
 of a terminal (ECMA-48)."""
 _MARKS: Final = re.compile(f"[{_MARK}]")
+_LATIN: Final = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
+_ACCENTED: Final = re.compile(f"[{_LATIN}]")
+_ACCENTED_RUN: Final = re.compile(f"[0-9A-Za-z_+/=.~{_LATIN}-]{{16,}}")
+_AMONG_LETTERS: Final = re.compile(f"[A-Za-z{_LATIN}][0-9]+[A-Za-z{_LATIN}]")
 _COMPOSING: Final = re.compile(f"[{_MARK}\u3099\u309a\u1161-\u1175\x1b]")
 """A character of each of these; a search for one class of characters is quick, and most texts have none."""
 _OVERLAYS: Final = re.compile("[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
@@ -69,9 +73,11 @@ _PREFIX: Final = (
 )
 """What tokens begin with; lists of these are no tokens."""
 _JOINTS: Final = re.compile(
-    rf"[\"'`](?<={_SIGN}[\"'`])(?:"
-    rf"(?P<concatenated>[ \t]*\\?(?:\r?\n[ \t]*)?(?:\|\||\.\.|<<|[+.&~])[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN}))"
-    rf"|(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN})(?!{_PREFIX}[\"'`])))"
+    r"[\"'`](?<=[!-~][\"'`])(?:(?P<concatenated>(?:"
+    r"[ \t]*\\?(?:\r?\n[ \t]*)?(?:\|\||\.\.|<<|[+.&~])[ \t]*[\\_]?(?:\r?\n[ \t]*)?"
+    r"|[ \t]*\\?\r?\n[ \t]*|[ \t]*;?[ \t]*\r?\n[ \t]*[$@]?[A-Za-z_][\w.]{0,40}[ \t]*(?:\+=|\.=|<<|&=)[ \t]*"
+    r")[\"'`](?=[!-~]))"
+    rf"|(?<={_SIGN}[\"'`])(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN})(?!{_PREFIX}[\"'`])))"
 )
 _WRAPS: Final = re.compile(
     rf"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r-]\n)[ \t>|*#]*(?={_SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
@@ -90,9 +96,15 @@ _WORD_BEFORE: Final = re.compile(r"[ \t][A-Z]?[a-z]{1,15}\.?\Z")
 _WORD_BEHIND: Final = re.compile(r"[A-Z]?[a-z]{1,15}[.,;:]?[ \t]")
 _LONGEST_BEFORE: Final = 18
 """Characters of the longest match of the former."""
-_SPACES: Final = re.compile(rf"(?<![^\s\"'`(\[:=])(?P<spaced>(?:{_SIGN}[ \t]{{1,2}}){{7,}}{_SIGN})(?![^\s\"'`)\].,;])")
-_MAY_BE_SPACED: Final = compile_set(rf"(?:\A|[\x00-\x20\"'`(\[:=]|[^\x00-\x7f])(?:{_SIGN}[ \t]{{1,2}}){{7}}{_SIGN}")
+_SPACES: Final = re.compile(
+    rf"(?<![^\s\"'`(\[:=])(?P<spaced>{_SIGN}[ \t]{{1,2}}(?:[!-~][ \t]{{1,2}}){{6,}}{_SIGN})(?![^\s\"'`)\].,;])"
+)
+_MAY_BE_SPACED: Final = compile_set(
+    rf"(?:\A|[\x00-\x20\"'`(\[:=]|[^\x00-\x7f]){_SIGN}[ \t]{{1,2}}(?:[!-~][ \t]{{1,2}}){{6}}[!-~]"
+)
 """What every text has in which characters are spaced; RE2 reads a text in a tenth of the time."""
+_SHORTEST_MESSAGE: Final = 12
+"""Characters of a message in tags."""
 _BLANKS: Final = re.compile("[ \t]+")
 _BLANK: Final = re.compile("[ \t]([ \t]?)")
 
@@ -120,13 +132,38 @@ def find_folds(text: str) -> Iterator[Edit]:
 
 
 def find_compositions(text: str) -> Iterator[Edit]:
-    """Yield what is one character in NFC but several in a text, signs with other marks, and sequences of terminals."""
-    for match in _DECOMPOSED.finditer(text) if _COMPOSING.search(text) else ():
-        plain = "" if match[0][0] == "\x1b" else unicodedata.normalize("NFC", _OVERLAYS.sub("", match[0]))
-        if plain and match[0][0].isascii():
-            plain = _MARKS.sub("", plain)
-        if plain != match[0]:
-            yield Edit(match.start(), match.end(), plain, "folded")
+    """Yield what is one character in NFC but several in a text, signs with other marks, and sequences of terminals.
+
+    In a text without these, letters with accents in values, of which a reader sees the letters.
+    """
+    if _COMPOSING.search(text):
+        for match in _DECOMPOSED.finditer(text):
+            plain = _compose(match[0])
+            if plain != match[0]:
+                yield Edit(match.start(), match.end(), plain, "folded")
+    elif _ACCENTED.search(text):
+        yield from _find_accents(text)
+
+
+def _compose(signs: str) -> str:
+    """Return a character with its marks as one, or without those that it cannot have; nothing of a terminal's."""
+    if signs[0] == "\x1b":
+        return ""
+    plain = unicodedata.normalize("NFC", _OVERLAYS.sub("", signs))
+    return _MARKS.sub("", plain) if signs[0].isascii() else plain
+
+
+def _find_accents(text: str) -> Iterator[Edit]:
+    """Yield the letters with accents in runs with a digit between letters, which no word has."""
+    for run in filter(_has_digit_among_letters, _ACCENTED_RUN.finditer(text)):
+        for sign in _ACCENTED.finditer(text, *run.span()):
+            plain = unicodedata.normalize("NFD", sign[0])[0]
+            if plain.isascii():
+                yield Edit(sign.start(), sign.end(), plain, "folded")
+
+
+def _has_digit_among_letters(run: re.Match[str]) -> bool:
+    return _AMONG_LETTERS.search(run[0]) is not None
 
 
 def find_joints(text: str, *, quoted: bool, spaced: bool) -> Iterator[Edit]:
@@ -254,7 +291,9 @@ def _read_json(escape: str) -> str | None:
 
 
 def _read_tags(escape: str) -> str | None:
-    return "".join(chr(ord(sign) - 0xE0000) for sign in escape)
+    text = "".join(chr(ord(sign) - 0xE0000) for sign in escape)
+    # A message in tags has nothing to do with the word before it; single tags may be part of a value.
+    return f" {text} " if len(text) >= _SHORTEST_MESSAGE else text
 
 
 _ESCAPED: Final[dict[str, Callable[[str], str | None]]] = {

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.automata import Offsets
+from antechamber.core.privacy.broken_beginnings import rows_of_broken
 from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import plain_punctuation
@@ -14,7 +15,7 @@ from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.splits import Row, rows_of_texts, rows_of_token
-from antechamber.core.privacy.texts import Text
+from antechamber.core.privacy.texts import NAME, Text
 from antechamber.core.privacy.views import Chains, View, all_views
 
 _MOST: Final = 100
@@ -137,7 +138,7 @@ class Search:
     def _begun_rows(self, view: View) -> list[Row]:
         """Return the rows of the tokens that begin in a view, of which only the first ones are read."""
         read = view.read
-        rows: list[Row] = []
+        rows = rows_of_broken(view.text, self._prefilter.halves) if read.traits & NAME else []
         if read.begun:
             point, size = Offsets(read.data(in_uuids=True)), 0
             begun = [(point(start), point(end)) for start, end in sorted(set(read.begun))]

@@ -82,16 +82,11 @@ def is_basic_credential(text: str) -> bool:
 
 
 def is_url_password(text: str) -> bool:
-    """Return whether `user:password@host` has a password that is no placeholder, for a host that is not reserved."""
-    login, _, host = text.rpartition("@")
+    """Return whether `user:password@host` has a password that is no placeholder; for a reserved host, a random one."""
+    login = text.rpartition("@")[0]
     user, _, password = login.partition(":")
-    # The host of a developer's own machine is no proof of an example, if the password is random.
-    is_random = (
-        host.startswith("localhost")
-        and len(password) >= _SHORTEST_RANDOM
-        and is_pair_password(password)
-        and is_secret(password)
-    )
+    # A reserved host is no proof of an example, if the password is random.
+    is_random = len(password) >= _SHORTEST_RANDOM and is_pair_password(password) and is_secret(password)
     return (is_random or real_password(text)) and _is_real(user, password)
 
 

@@ -76,6 +76,12 @@ def fold_text(text: str) -> str:
     return text.translate(_FOLDED)
 
 
+def without_longer(row: Iterable[str]) -> list[str]:
+    """Return words without those that have another one of them in them, which a text then has too."""
+    words = list(row)
+    return [word for word in words if not any(other != word and other in word for other in words)]
+
+
 def _is_rare(words: Words) -> bool:
     return all(
         (len(word) >= _RARE_LENGTH and len(set(word)) > 1) or not _SIGNS.isdisjoint(word) or not word.isascii()

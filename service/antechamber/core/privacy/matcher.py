@@ -14,7 +14,14 @@ from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.texts import SHORT, Text
-from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, is_masked, is_published, variety_of
+from antechamber.core.privacy.values import (
+    COMMON_PLACEHOLDERS,
+    entropy_of,
+    is_encoded_prose,
+    is_masked,
+    is_published,
+    variety_of,
+)
 
 
 class Span(NamedTuple):
@@ -212,7 +219,7 @@ class Matcher:
 
     def _is_harmless(self, value: str) -> bool:
         """Return whether a value is a placeholder, a published example, or a mask in the place of a secret."""
-        if self.rule.kind == "secret" and (is_masked(value) or is_published(value)):
+        if self.rule.kind == "secret" and (is_masked(value) or is_published(value) or is_encoded_prose(value)):
             return True
         return self._placeholders is not None and bool(self._placeholders.fullmatch(value.encode(errors="replace")))
 

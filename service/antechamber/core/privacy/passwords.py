@@ -69,9 +69,11 @@ _DECODER: Final = re.compile(
 _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>)|.*[{(\[]$"
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
     r"|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
+_SIGNED: Final = re.compile(r"[!*]+[A-Z][a-z]{2,}[._-]?[0-9]{2,4}")
+"""A password of a sign, a word and a year."""
 _NAME: Final = re.compile(
     r"""
     (?:[A-Z][a-z]+){2,}\$[0-9]$ | [A-Za-z]\w*\$\.[A-Za-z$.]{4,}$ | [\w.]+!\.[A-Za-z]{4,}$ | SYS\$[A-Z]+(?:[:\[]|$)
@@ -151,7 +153,7 @@ def is_noise(value: str) -> bool:
         or _COUNTED.match(value)
         or len(set(value)) <= _LEAST_DIGITS
         or PLACEHOLDER.fullmatch(value)
-        or _CODE.match(value)
+        or (_CODE.match(value) and not _SIGNED.fullmatch(value))
         or _PUBLIC.match(value)
         or _FILE.match(value)
         or _FOLDER.match(value)
@@ -183,7 +185,11 @@ def is_wordy(value: str) -> bool:
 
 def _is_mixed(value: str) -> bool:
     """Return whether a value mixes letters with digits or signs as a password does."""
-    return any(map(str.isalpha, value)) and not all(map(str.isalpha, value)) and not is_wordy(value)
+    return (
+        any(map(str.isalpha, value))
+        and not all(map(str.isalpha, value))
+        and (not is_wordy(value) or _SIGNED.fullmatch(value) is not None)
+    )
 
 
 def _is_chosen(value: str) -> bool:

@@ -14,10 +14,11 @@ from typing import Final, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
+from antechamber.core.privacy.broken_beginnings import halves_of
 from antechamber.core.privacy.context_words import forms_of
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.literals import fold_text
+from antechamber.core.privacy.literals import fold_text, without_longer
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.rule_needs import context_of, needs_of_rule, shapes_of_rule
 from antechamber.core.privacy.shapes import COARSE_SIGNS, coarse_shape, fine_shape, traits_of
@@ -143,6 +144,8 @@ class Prefilter:
         begun = frozenset[int]().union(*(self._named.get(rule, ()) for rule in forms))
         self._beginnings = {i for i, word in enumerate(words) if self._indexes[i] in begun and is_beginning(word)}
         self._begun = {self._indexes[index] for index in self._beginnings}
+        self.halves = halves_of(words[index] for index in self._beginnings)
+        """The halves of what tokens with a form of their own begin with."""
         self._nearby = {index: self._find_nearby(index, indexes) for index in rules}
         """The literals around which each rule is searched in a long text, as indexes of the automaton; else None."""
         self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
@@ -195,7 +198,7 @@ class Prefilter:
         digits = sum(size <= needs.digits for size in _DIGITS)
         # A single sign is found or missed soonest.
         rows = sorted(needs.exact, key=lambda row: (len(row), max(map(len, row))))
-        exact = tuple(tuple(word.encode() for word in _without_longer(row)) for row in rows)
+        exact = tuple(tuple(word.encode() for word in without_longer(row)) for row in rows)
         tokens = sum(size <= needs.run for size in _TOKENS)
         names = sum(size <= needs.name_run for size in _NAMES)
         if literals is not None:
@@ -380,12 +383,6 @@ def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...]) -> bool:
         else:
             return False
     return True
-
-
-def _without_longer(row: Iterable[str]) -> list[str]:
-    """Return words without those that have another one of them in them, which a text then has too."""
-    words = list(row)
-    return [word for word in words if not any(other != word and other in word for other in words)]
 
 
 def _count_reached(data: bytes, runs: Sequence[bytes]) -> int:

@@ -15,9 +15,17 @@ from antechamber.core.privacy.decoders import Edit, without_overlaps
 from antechamber.core.privacy.effort import Effort
 
 _PAIRS: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}"
-    r"(?:\1[0-9A-Fa-f]{2}){6,}(?![0-9A-Za-z])"
+    r"(?<![0-9A-Za-z])(?:0x[0-9A-Fa-f]{2}(?:(?:,\s*|\s+)0x[0-9A-Fa-f]{2}){7,}"
+    r"|(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){6,})(?![0-9A-Za-z])"
 )
+_DUMP_LINE: Final = r"[0-9A-Fa-f]{4,12}(?P<colon>:?)[ \t]+(?P<groups>(?:[0-9A-Fa-f]{2,8}[ \t]{1,2}|[0-9A-Fa-f]{2,8}$)+)"
+_DUMP: Final = re.compile(rf"^[ \t]*{_DUMP_LINE}", re.MULTILINE)
+"""A line of a dump: an offset, and groups of bytes as `xxd`, `hexdump` and `od -x` print them."""
+_MAY_BE_DUMP: Final = re.compile(r"^[ \t]*[0-9A-Fa-f]{4,12}:?[ \t]+[0-9A-Fa-f]{2,8}[ \t]", re.MULTILINE)
+_MOST_BYTES: Final = 16
+"""Bytes of a line of a dump; what follows is the same in ASCII."""
+_WORD: Final = 4
+"""Digits of a group whose bytes are in the order of the machine, if a dump has no colons."""
 _IS_BASE64: Final = (
     bytes(97 if chr(code).isalnum() else 98 if code in b"+/_-" else 32 for code in range(128)) + b" " * 128
 )
@@ -66,14 +74,15 @@ _NUMBERS: Final = {
 """The numbers of each kind of row, and their bases."""
 
 
-def find_runs(text: str, effort: Effort, *, pairs: bool, codes: bool) -> Iterator[Edit]:
-    """Yield runs in base64, base64url or hexadecimal that decode to readable text; `pairs` and `codes` only if asked.
+def find_runs(text: str, effort: Effort, *, pairs: bool, codes: bool, dumps: bool) -> Iterator[Edit]:
+    """Yield runs in base64, base64url or hexadecimal that decode to readable text; other kinds only if asked.
 
     Raises EffortSpentError if there are too many runs.
     """
     found = [
         *(_find_pairs(text) if pairs else ()),
         *(_find_codes(text) if codes else ()),
+        *(_find_dumps(text) if dumps and _MAY_BE_DUMP.search(text) else ()),
         *_find_base64(text, effort),
     ]
     if found:
@@ -85,6 +94,27 @@ def _find_pairs(text: str) -> Iterator[Edit]:
         plain = _readable(bytes.fromhex(_PAIR_SIGNS.sub("", match[0])))
         if plain is not None:
             yield Edit(match.start(), match.end(), plain, "hex")
+
+
+def _find_dumps(text: str) -> Iterator[Edit]:
+    """Yield the lines of dumps in a row, each row as the text that they show."""
+    lines = list(_DUMP.finditer(text))
+    first = 0
+    for last, line in enumerate(lines):
+        end = text.find("\n", line.end("groups") - 1) % (len(text) + 1)
+        if last + 1 == len(lines) or lines[last + 1].start() != end + 1:
+            plain = _readable(b"".join(map(_bytes_of_line, lines[first : last + 1])))
+            if plain is not None:
+                yield Edit(lines[first].start(), end, plain, "hex")
+            first = last + 1
+
+
+def _bytes_of_line(line: re.Match[str]) -> bytes:
+    groups = line["groups"].split()
+    if not line["colon"] and all(len(group) == _WORD for group in groups):
+        groups = [group[2:] + group[:2] for group in groups]
+    digits = "".join(groups)[: 2 * _MOST_BYTES]
+    return bytes.fromhex(digits[: len(digits) & ~1])
 
 
 def _find_codes(text: str) -> Iterator[Edit]:

@@ -173,6 +173,8 @@ _MOST_PIECES: Final = 6
 """… and their number."""
 _BEFORE: Final = 3
 """Pieces before the beginning that may be its end."""
+_SHORTEST_REST: Final = 4
+"""Characters of a rest that may still belong to the beginning, such as `b-` in `xoxb-`."""
 _CLOSE: Final = 48
 """Maximum number of characters between the bare beginning of a token and its rest."""
 _HEX: Final = re.compile(r"[0-9a-f.]{6,}\Z|[0-9a-f]{16}")
@@ -299,8 +301,10 @@ def rows_of_token(text: str, start: int, end: int, stop: int) -> list[Row]:
     found = _runs_of(text, start, min(stop, start + _WINDOW))
     if not found or found[0][0] != start:
         return []
+    # A sign at the end of a beginning is no end of a sentence.
+    found[0] = start, max(found[0][1], text[start:end], key=len)
     first, rest = found[0], found[0][1][end - start :]
-    if not rest:
+    if not rest or (len(rest) < _SHORTEST_REST and rest.endswith(("-", "_"))):
         return _row_of_next(text, found)
     is_random = _HEX_ONLY.fullmatch(rest) is None
     if _MIXED.search(rest) is None:

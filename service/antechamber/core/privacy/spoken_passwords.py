@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antechamber.core.privacy.automata import Offsets, compile_set, search
+from antechamber.core.privacy.chosen_secrets import is_unmistakable
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.passwords import (
     is_member,
@@ -58,7 +59,8 @@ _FILLERS: Final = (
 _LINKS: Final = (
     "is|was|are|be|isn['’]t|not|but|now|from|give (?:it|him|her|them)|to|with|equals|reads|says|use|try|enter|type|and|"
     "would be|were|s|lautet|lauten|ist|war|wäre|sei|seien|heißt|heisst|von|auf|mit|und|nicht|sondern|jetzt|"
-    "a|à|en|to|är|er|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
+    "a|à|en|to|är|er|com|digite|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|"
+    "et|"
     "vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|"
     "pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
 )
@@ -94,6 +96,13 @@ _ROLE: Final = re.compile(r"(?<![\w:]):[a-z]+:`")
 """A role in reStructuredText, as in ``:mod:`ssl```."""
 _ATTRIBUTE: Final = re.compile("(?:type|inputmode|autocomplete|name|id|class|role|for|placeholder|method|rel|target)$")
 """The name of an attribute of HTML before its value."""
+_COMPARED: Final = frozenset("<>!")
+"""Signs before an equals sign that compares."""
+_RESOURCE: Final = re.compile(r"(?<![^\s\"'`])arn:\S*$")
+"""The beginning of the name of a resource of AWS."""
+_HASHED: Final = re.compile(r"(?i:\b(?:md5|sha-?[0-9]{1,3}|checksum|digest|hash|fingerprint)\b)[^.\n]{0,60}$")
+"""What is before a digest of something that a cue names."""
+_DIGESTS: Final = re.compile("[0-9a-f]{32,128}")
 _LISTING: Final = frozenset(",，、(（")
 """Signs in a list of words, or before the first argument of a call: a plain word behind them is no password."""
 _OUTCOME: Final = re.compile(
@@ -101,7 +110,7 @@ _OUTCOME: Final = re.compile(
     r"(?: \w+){0,2} (?:with|mit|avec|con) $"
 )
 """What is before the code of an error, as in `fails with ORA-00942`."""
-_ARGUMENT: Final = re.compile("[0-9]+,")
+_ARGUMENT: Final = re.compile("[0-9]+[,)]")
 """A number among the arguments of a call."""
 _QUERY: Final = re.compile('"&[a-z]+=')
 """The end of a quotation in the query of an address."""
@@ -135,7 +144,7 @@ _USE: Final = re.compile(
     re.IGNORECASE,
 )
 _WITH: Final = re.compile(rf"(?:(?<![a-z])(?:with|mit|avec|con|com)[ ]|[用以和])[ ]?(?={_VALUE}[ ]?$)", re.IGNORECASE)
-_DASH: Final = re.compile(rf"(?<![!-~])(?={_VALUE}[ ][—–-][ ]$)")
+_DASH: Final = re.compile(rf"(?<![!-~])(?={_VALUE}[ ](?:[—–-][ ]|(?:←|<-)[^\n]{{0,16}})$)")
 _MAY_HOLD: Final = compile_set(
     rf"{_SIGN}|![^ \t\n]",
     rf"(?i:(?:{_LINKS})[ ]|{_SIGNS.removeprefix(_DIGEST)})[ \t]*(?i:{_FILLERS})[*_]{{0,2}}{_POSSIBLE}",
@@ -147,7 +156,7 @@ _MAY_PRECEDE: Final = compile_set(
     r"(?:[\pL\pM\pN_-]+ ){0,3}[\pL\pM\pN_-]{0,12}\n?\z",
     rf"(?i:{_USE_WORDS}|使用|用)[ ]?{_POSSIBLE}",
     rf"(?:(?i:with|mit|avec|con|com)[ ]|[用以和])[ ]?{_POSSIBLE}[^{_OPENING}{_CLOSING}\n]*[{_CLOSING}]?[ ]?\n?\z",
-    r" [—–-] \n?\z",
+    r" (?:[—–-] |(?:←|<-)[^\n]{0,16})\n?\z",
 )
 """The same of values before what a cue names, for each of the patterns above."""
 _PRECEDING: Final = (_AS, _USE, _WITH, _DASH)
@@ -155,18 +164,31 @@ _END: Final = re.compile(
     r"[.!?](?=\s)(?!\s(?:but|mais|sino|sondern|ma|mas|to)\s)(?!(?<=\?)\s(?:[Ii]t(?:['’]s| is)|->|→))|[。！？；\n]"
 )
 """The end of a sentence; a question goes on in its answer, and what a sign at the end of a password divides."""
-_ANSWER: Final = re.compile(
-    r"[^?？\n]{0,60}[?？](?=\s)[ \t]*"
-    r"(?P<below>\r?\n(?:[ \t]*\r?\n)?[ \t]*"
-    r"(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：>]|[>*–-]{1,2})[ \t]*){0,2})?"
+_QUESTION: Final = r"[^?？\n]{0,60}[?？](?=\s)[ \t]*"
+_ANSWER_BESIDE: Final = re.compile(rf"{_QUESTION}(?={_VALUE}(?:$|\s))")
+"""A question for a password, and the value behind it."""
+_ANSWER_BELOW: Final = re.compile(
+    rf"{_QUESTION}\r?\n(?:[ \t]*\r?\n)?[ \t]*"
+    r"(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：>]|[>*–-]{1,2})[ \t]*){0,2}"
     rf"(?={_VALUE}[ \t]*(?:$|\n))"
 )
-"""A question for a password, and its answer: a value that is alone behind it, or on the next line."""
+"""The same with a value that is alone on the next line, behind a name or a sign of a list."""
+_BELOW: Final = re.compile(
+    r"(?!\()[^\n.!?。！？]{0,60}?(?:[:：]|next line|below|n[äa]chste[nr]? Zeile|ligne suivante|línea siguiente|"
+    r"linha seguinte|riga seguente|下一行|如下|(?:次の|以下の)(?:通り|とおり|行)[^\n]{0,6})"
+    r"[.:。：]?[ \t]*\r?\n(?:[ \t]*\r?\n)?"
+    rf"[ \t]*(?:[>*–-][ \t])?[*_`]{{0,2}}(?={_VALUE}[*_`]{{0,2}}[ \t]*(?:$|\n))",
+    re.IGNORECASE,
+)
+"""A sentence that announces a value, which is alone on the next line."""
 _TRAIL: Final = ".,;:)]}>!?*_~`\"'。，、）"
+_TRAIL_OF_BARE: Final = ".,;:)\"'"
+"""The same for a value that has to end with a sign or a digit of its own."""
 _STRONG_LENGTH: Final = 8
 _LONG_NUMBER: Final = 6
-_CUES: Final = 4
+_CUES: Final = 5
 _PASSWORD_GROUPS: Final = (1, 3)
+_LOCK_GROUP: Final = 5
 _ACCOUNT: Final = re.compile("[a-z]+@[a-z]+[0-9]*")
 """An account on a machine, which answers a question for a login."""
 _LOGIN: Final = re.compile(
@@ -197,13 +219,20 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         start, end = map(offset, cue[group])
         if _OTHER_NOUN.match(text, end) is not None or _is_called(text, start, end):
             continue
-        judge.is_password = group in _PASSWORD_GROUPS
+        judge.is_password, judge.is_lock = group in _PASSWORD_GROUPS, group == _LOCK_GROUP
         is_login = _LOGIN.fullmatch(text, start, end) is not None
         for span in _spans_of(text, start, end, judge):
-            if span[0] >= done and not (is_login and _is_place(text[slice(*span)])):
+            if span[0] >= done and not (
+                (is_login and _is_place(text[slice(*span)])) or _is_digest(text, start, text[slice(*span)])
+            ):
                 # A sign at the end of a sentence may be the last one of the password.
                 done = span[1] + (text[span[1] : span[1] + 1] == "!")
                 yield span[0], done
+
+
+def _is_digest(text: str, start: int, value: str) -> bool:
+    """Return whether a value is the digest of what a cue names, as in `the MD5 of the password list is …`."""
+    return _DIGESTS.fullmatch(value) is not None and bool(_HASHED.search(text[max(0, start - _BEFORE) : start]))
 
 
 def _is_place(value: str) -> bool:
@@ -225,26 +254,35 @@ class _Judge:
 
     def __init__(self, effort: Effort) -> None:
         self.effort = effort
-        self._known: dict[tuple[str, str, bool, bool], tuple[int, bool]] = {}
+        self._known: dict[tuple[str, str, bool, bool, bool], tuple[int, bool]] = {}
         self.is_password = False
         """Whether the cue names a password, and not a secret of another kind."""
+        self.is_lock = False
+        """Whether the cue only names what a password opens, so that a value has to be unmistakable."""
 
     def span(self, match: re.Match[str], *, linked: bool) -> tuple[int, int] | None:
         """Return the span of a match's value if it looks like a secret."""
         group = "quoted" if match["quoted"] else "bare"
         value, start = match[group], match.start(group)
         self.effort.spend()
-        case = (group, value, self.is_password, linked)
+        case = (group, value, self.is_password, self.is_lock, linked)
         known = self._known.get(case)
         if known is None:
             self.effort.spend(_JUDGED + len(value) // _LENGTH)
-            known = self._known[case] = _judge(value, group, is_password=self.is_password, linked=linked)
+            if self.is_lock:
+                value = value.rstrip(_TRAIL_OF_BARE) if group == "bare" else value
+                known = len(value), is_unmistakable(value)
+            else:
+                known = _judge(value, group, is_password=self.is_password, linked=linked)
+            self._known[case] = known
         length, found = known
         return (start, start + length) if found else None
 
 
 def _is_called(text: str, start: int, end: int) -> bool:
-    """Return whether a cue is the end of a function's name, whose arguments other rules judge."""
+    """Return whether a cue is part of a resource's name, or the end of a function's, whose arguments others judge."""
+    if text[start - 1 : start] == ":":
+        return _RESOURCE.search(text, max(0, start - _BEFORE), start) is not None
     return text[start - 1 : start] in {"_", "."} and text[end : end + 1] == "("
 
 
@@ -274,12 +312,16 @@ def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int
 
 
 def _find_answer(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
-    """Return the span of the answer to a question for a password."""
-    answer = _ANSWER.match(text, start, start + _WINDOW) if judge.is_password else None
-    if answer is None or _ACCOUNT.fullmatch(answer["bare"] or ""):
-        return None
+    """Return the span of the answer to a question for a password, or of a value on the next line."""
+    end = start + _WINDOW
+    answer = _ANSWER_BESIDE.match(text, start, end) if judge.is_password else None
     # A single word behind a question may be its subject, as in `Password forgotten? reset-link2`.
-    if answer["below"] is None and not is_pair_password(answer["bare"] or answer["quoted"]):
+    if answer is not None and not is_pair_password(answer["bare"] or answer["quoted"]):
+        return None
+    if answer is None and judge.is_password:
+        answer = _ANSWER_BELOW.match(text, start, end)
+    answer = answer or _BELOW.match(text, start, end)
+    if answer is None or _ACCOUNT.fullmatch(answer["bare"] or ""):
         return None
     return judge.span(answer, linked=True)
 
@@ -293,7 +335,10 @@ def _is_of_code(link: re.Match[str], window: str) -> bool:
         return True
     if _OUTCOME.search(window, 0, link.end()) or _ISSUE.match(window, link.start()):
         return True
-    if sign == "=" and (link["quoted"] or "").isalpha() and _ATTRIBUTE.search(window, 0, link.start()):
+    if sign == "=" and (
+        window[link.start() - 1 : link.start()] in _COMPARED
+        or ((link["quoted"] or "").isalpha() and _ATTRIBUTE.search(window, 0, link.start()))
+    ):
         return True
     value = (link["bare"] or "").rstrip(_TRAIL)
     if _LOOSE.fullmatch(sign) and (is_hyphenated(value) or is_name(value)):

@@ -9,7 +9,7 @@ from antechamber.core.privacy.automata import compile_pattern
 _LOGIN_WORDS: Final = (
     "pass(?:word|phrase|code|wd)s?|[a-z0-9]{1,20}_pass|pwd|pw|logins?|log in|sign in|credentials?|creds|"
     "(?:root|admin|user|db|app)?passwor[dt]s?|[a-zäöüß]{1,20}passwort|(?:zugangs|zugriffs)(?:code|daten|kennwort|passwort)|"
-    "kenn(?:wort|wörter)|lösungswort|losung|geheimwort|anmeld(?:en|ung|edaten)|kommst du|kommt man|"
+    "(?:kenn|zugangs)(?:wort|wörter)|lösungswort|losung|geheimwort|anmeld(?:en|ung|edaten)|kommst du|kommt man|"
     "(?:wi-?fi|wlan|wpa2?|network|netzwerk)[ -]?(?:key|schlüssel)|"
     "(?:wi-?fi|wlan|ssid)[^\n.;]{1,30}[ ,;](?:key|clé|clave)|"
     "(?:cl[ée]|clave|chave|chiave)(?: del| do| de la)? (?:wi-?fi|wpa2?|wlan)|"
@@ -30,8 +30,15 @@ _KEY_WORDS: Final = (
     "(?:(?:zugangs|zugriffs|api|geheim|sitzungs|client|app|dienst|service)-?)?schlüssel|(?:zugangs|zugriffs)token|"
     "geheimnis(?: zum signieren)?|"
     "cl[ée]s?(?: (?:api|d['’]api|d['’]acc[eè]s|secr[eè]te|priv[ée]e))?|jeton(?: d['’]acc[eè]s)?|"
-    "chiave (?:api|d['’]accesso|segreta|privata|di accesso)|chave (?:(?:de |da )?api|de acesso|secreta|privada)|"
+    "chiave (?:api|d['’]accesso|segreta|privata|di accesso)|segredo(?: do cliente)?|segreto|"
+    "chave (?:(?:de |da )?api|de acesso|secreta|privada)|"
     "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|secreto"
+)
+_LOCK_WORDS: Final = (
+    "wi-?fi|wlan|(?:locked|encrypted|protected|opens?|unlocks?|unlocked|extracts?) (?:with|using)|"
+    "(?:geschützt|verschlüsselt|öffnet sich|öffnen|entsperren) mit|"
+    "(?:prot[ée]g[ée]e?|chiffr[ée]e?|s['’]ouvre|ouvrir) (?:par|avec)|"
+    "(?:protegid[oa]|cifrad[oa]|abre|abrir) co[nm]|(?:protett[oa]|cifrat[oa]|si apre|aprire) con"
 )
 CUE: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
@@ -39,5 +46,7 @@ CUE: Final = compile_pattern(
     "ログイン|認証情報|비밀번호|비번|암호|[Пп]арол(?:ь|я|ем|и|ю)(?: (?:от|для|к) [а-яё-]{2,20})?|[Уу]чётные данные)"
     "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵)|"
     "(?:(?i:api)|액세스|비밀|접근) ?키|토큰|시크릿|[Кк]люч(?:а|ом)? (?i:api|доступа)|[Тт]окен(?:а|ом)?)"
+    rf"|(?i:(?:\A|[^A-Za-z])({_LOCK_WORDS}|加密的?(?:pdf|压缩包|文件|文档)用)(?:\z|[^a-z0-9_]))"
 )
-"""Names of passwords and logins as groups 1 and 3, and names of keys and tokens as groups 2 and 4."""
+"""Names of passwords and logins as groups 1 and 3, names of keys and tokens as groups 2 and 4, and as group 5 what is
+locked."""

@@ -1,4 +1,4 @@
-"""Tables with a column for secrets: the header names what each cell below it is, as `password: …` does elsewhere.
+"""Tables with a column for secrets or numbers: the header names what each cell below it is, as `password: …` does.
 
 A table is one of Markdown (GitHub Flavored Markdown, "Tables (extension)"), or of lines with tabs, semicolons or commas
 (RFC 4180). Cells in quotation marks that have a separator in them end a table.
@@ -21,12 +21,18 @@ _PHRASES: Final = (
 _KEYS: Final = (
     "(?:api|access|secret|auth|client|private|bearer)[ _-]?(?:access[ _-]?)?(?:key|token|secret)|secret|token"
 )
+_NUMBERS: Final = (
+    r"[^\n|\t,;0-9]{0,40}(?:number|nummer|num[ée]ro[^\n|\t,;0-9]{0,24}|n[úu]mero[^\n|\t,;0-9]{0,24}|номер|号码?|番号|번호)|"
+    r"ssn|itin|nino?|sin|nas|nir|bsn|nif|nie|d\.?n\.?i\.?|cpf|rut|run|curp|pesel|egn|cnp|jmbg|oib|amka|afm|hkid|nric|ic|"
+    r"aadhaar|pan|cnic|tfn|ird|kennitala|pis|pasep|pis[_/]pasep|cns|hetu|cpr|matični broj[^\n|\t,;0-9]{0,24}|uatp|card|"
+    r"resident identity card|(?:[^\n|\t,;0-9]{1,24}[ _])?id"
+)
 _BEFORE: Final = r"(?:[a-z][a-z.-]{0,11}[ _]){0,2}"
 _MARKS: Final = "[ \t\"'*`]*"
-NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])"
-"""A cell that names a secret, in the syntax of RE2; a text without one has no such table."""
+NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_KEYS}|{_NUMBERS}){_MARKS}(?:[|\t,;\r\n])"
+"""A cell that names a secret or a number, in the syntax of RE2; a text without one has no such table."""
 _MAY_NAME: Final = compile_set(NAMED_COLUMN)
-_NAME: Final = re.compile(rf"{_BEFORE}(?:(?P<password>{_PHRASES})|{_KEYS})", re.IGNORECASE)
+_NAME: Final = re.compile(rf"{_BEFORE}(?:(?P<password>{_PHRASES})|{_KEYS})|(?P<number>{_NUMBERS})", re.IGNORECASE)
 _SEPARATORS: Final = ("|", "\t", ";", ",")
 _RULE: Final = re.compile(r"[ \t|:+-]+\r?")
 """The line between the header and the cells of a table in Markdown."""
@@ -83,7 +89,7 @@ def _edits(cells: list[str], names: dict[int, str], place: int) -> Iterator[Edit
 
 
 def _named(line: str, separator: str) -> dict[int, str]:
-    """Return the names of the secrets in the columns of a header.
+    """Return the names of the secrets and numbers in the columns of a header.
 
     Without vertical bars, cells are next to their separators; lines of code have blanks there, or end with one.
     """
@@ -94,5 +100,6 @@ def _named(line: str, separator: str) -> dict[int, str]:
     for index, cell in enumerate(cells):
         found = _NAME.fullmatch(cell.strip(_TRIMMED))
         if found is not None:
-            names[index] = "password" if found["password"] else found[0].lower().replace(" ", "_")
+            name = found[0] if found["number"] else found[0].lower().replace(" ", "_")
+            names[index] = "password" if found["password"] else name
     return names

@@ -28,17 +28,21 @@ _SIGN: Final = r"[0-9A-Za-z_+/=.~-]"
 _BLANK: Final = r"[\x00-\x2a\x2c\x3a-\x3c\x3e-\x40\x5b-\x5e\x60\x7b-\x7d\x7f]"
 """An ASCII sign that is none of a token."""
 _ESCAPE: Final = (
-    r"%(?:u[0-9A-Fa-f]{2})?[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3_-]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
+    r"%(?:u[0-9A-Fa-f]{2})?[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3_.*=#+!~-]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
     f"|[{SELECTORS}]{{4}}"
+)
+_JOINED: Final = (
+    r"[\"'`][ \t,|.<+&~_\\\r\n]*[\"'`][!-~]|[\"'`][ \t]*;?[ \t]*\r?\n[ \t]*[$@]?[0-9A-Za-z_.]+[ \t]*(?:[+.&]=|<<)|"
+    rf"{_SIGN}{{4}}(?:\*\*{_SIGN}|<(?:!--|{MARKUP_TAG}>))"
 )
 _STEPS: Final = (
     r"[\x01-\x08\x0b-\x1f\x7f]|[^\x00-\x7f]",
-    rf"[\"'`][ \t,|.<+&~\\\r\n]*[\"'`]{_SIGN}|{_SIGN}{{4}}(?:\*\*{_SIGN}|<(?:!--|{MARKUP_TAG}>))",
+    _JOINED,
     rf"[0-9A-Za-z_+/=.~ \t\\\r-]\n[ \t>|*#]*{_SIGN}{{4}}",
     rf"{_ALNUM}(?:{_BLANK}{{1,2}}{_ALNUM}){{3}}",
     _ESCAPE,
     rf"{_ALNUM}{{16}}",
-    rf"{_ALNUM}{{2}}(?:{_BLANK}{_ALNUM}{{2}}){{7}}|0x{_ALNUM}{{2}}(?:{_BLANK}{{1,2}}0x{_ALNUM}{{2}}){{7}}",
+    rf"{_ALNUM}{{2}}(?:{_BLANK}{_ALNUM}{{2}}){{7}}|0x{_ALNUM}{{2}}(?:{_BLANK}+0x{_ALNUM}{{2}}){{7}}",
     NAMED_COLUMN,
 )
 """What a text has in which a step of decoding is possible."""

@@ -1,5 +1,6 @@
 """Bounds on values: entropy, variety and placeholders, which separate secrets from examples of secrets."""
 
+import binascii
 import math
 import re
 from collections import Counter
@@ -29,6 +30,11 @@ _PUBLISHED: Final = re.compile(
 
 _MASKS: Final = re.compile(r"x{8,}|\*{4,}|#{8,}|0{16,}|[-_]here$|(?:^|[-_./:])your[-_]", re.IGNORECASE)
 """Parts of values that documents give in the place of a token, behind its real prefix."""
+_BASE64: Final = re.compile("((?:[0-9A-Za-z+/_-]{4}){8,}(?:[0-9A-Za-z+/_-]{2,3})?)={0,2}")
+_STANDARD: Final = str.maketrans("-_", "+/")
+_LEVELS: Final = 3
+_PROSE: Final = re.compile(r"[A-Za-z][a-z']*(?:[,.;:]? [A-Za-z][a-z']*){5,}[.!?]?\s*")
+"""Words of letters with blanks between them, which a generated password does not have."""
 _RUN: Final = re.compile("[0-9A-Za-z]{16}")
 _RUNS: Final = re.compile("[0-9A-Za-z]+")
 _KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
@@ -40,6 +46,19 @@ def is_masked(value: str) -> bool:
     """Return whether a value has a mask, and beside it no run of letters and digits that could be a token."""
     rest, masks = _MASKS.subn(" ", value)
     return masks > 0 and _RUN.search(rest) is None
+
+
+def is_encoded_prose(value: str) -> bool:
+    """Return whether a value is prose in base64, once or several times; a secret in it is found where it is decoded."""
+    for _ in range(_LEVELS):
+        body = _BASE64.fullmatch(value)
+        if body is None:
+            return False
+        data = binascii.a2b_base64(body[1].translate(_STANDARD) + "=" * (-len(body[1]) % 4))
+        value = data.decode("ascii", "replace")
+        if _PROSE.fullmatch(value):
+            return True
+    return False
 
 
 def is_published(value: str) -> bool:

@@ -39,7 +39,7 @@ MAX_LEVELS: Final = 3
 """Decoded levels; a text with more of them cannot be verified."""
 _GROWTH: Final = 4
 """Maximum length of all views together, as a multiple of that of the text …"""
-_ALLOWANCE: Final = 16_384
+_ALLOWANCE: Final = 24_576
 """… with this number of characters in addition."""
 _SHORT: Final = 2_000
 """Characters of a text that is always searched as a whole."""
@@ -209,9 +209,8 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
         return
     if traits & FOLD:
         yield from _edited(view, find_compositions(text), view.level, effort)
-        is_folded = view.is_folded or is_plain(view.read.data(in_uuids=True))
-        near = None if is_folded else _near_folds(view, effort)
-        if near is not None:
+        if not view.is_folded and not is_plain(view.read.data(in_uuids=True)):
+            near = _near_folds(view, effort)
             yield View(fold(near.text), near, _Lazy(near.text), view.level, is_folded=True)
     if traits & TABLE:
         yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
@@ -221,8 +220,9 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
     yield from _joined(view, effort) if traits & GROUPED else ()
     if traits & ESCAPED:
         yield from _edited(view, find_escapes(text), view.level + 1, effort)
-    if traits & (RUN | PAIRS | CODED):
-        runs = find_runs(text, effort, pairs=bool(traits & PAIRS), codes=bool(traits & CODED))
+    if traits & (RUN | PAIRS | CODED | GROUPED):
+        dumps = bool(traits & (PAIRS | GROUPED))
+        runs = find_runs(text, effort, pairs=bool(traits & PAIRS), codes=bool(traits & CODED), dumps=dumps)
         yield from _edited(view, runs, view.level + 1, effort)
 
 
@@ -248,15 +248,13 @@ def _edited(
         yield View(apply(view.text, kept), view, kept, level, is_folded=is_folded)
 
 
-def _near_folds(view: View, effort: Effort) -> View | None:
-    """Return a view without the parts of a long text that are far from all that is folded; None if nothing is."""
+def _near_folds(view: View, effort: Effort) -> View:
+    """Return a view without the parts of a long text that are far from all that is folded."""
     effort.spend(len(view.text) >> _FOLDED)
     if len(view.text) < _SHORT:
         return view
     # A dash has another form, and an arrow has none; a text may have thousands of either, but few different ones.
     signs = [sign for sign in set(view.text) if fold_sign(sign) != sign]
-    if not signs:
-        return None
     if len(signs) >= _MOST_FOLDABLE:
         return view
     foldable = re.compile(f"[{re.escape(''.join(signs))}]+")

@@ -1,0 +1,46 @@
+"""Tokens whose first characters, which all tokens of a service have, are divided."""
+
+import pytest
+
+from antechamber.core.privacy.broken_beginnings import halves_of, rows_of_broken
+from support import GATE
+
+REST = "aB3dE6gH9jK2mN5p" + "Q8sT1vW4yZ7bC0eF3hI6"
+HALVES = halves_of(["ghp_", "dop_v0_", "sg."])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"| gh | p_{REST} |",
+        f"A=gh\nB=p_{REST}\nexport TOKEN=$A$B",
+        f'rest = "p_{REST}"\ntoken = f"gh{{rest}}"',
+        f"<td>ghp</td><td>_{REST}</td>",
+        f"Use <b>gh</b>p_{REST} for the mirror.",
+        f't = "gh"\nt += "p_{REST}"',
+    ],
+)
+def test_a_token_is_found_whose_beginning_is_divided(text: str) -> None:
+    """Cells, variables, strings and markup divide it; the piece with the beginning may come behind the other."""
+    assert "github-token" in {one.rule_id for one in GATE.find_private({"": text})}
+
+
+def test_the_pieces_are_the_beginning_and_the_random_run() -> None:
+    """Each row has both, with their offsets; a beginning with a version number is compared without its digits."""
+    text = f"gh, then p_{REST}"
+    assert rows_of_broken(text, HALVES) == [((0, "gh"), (9, f"p_{REST}"))]
+    digits = "61b58380a8da9f86" + "11f10a71c297a4ef"
+    assert rows_of_broken(f"v1_{digits} dop_", HALVES) == [((36, "dop_"), (0, f"v1_{digits}"))]
+
+
+@pytest.mark.parametrize(
+    "text", ["gh p_get_all_users_of_company1", "gh q_" + REST, "p_" + REST, "gh p_short1A", "sg .env"]
+)
+def test_names_and_runs_without_the_other_half_are_no_pieces(text: str) -> None:
+    """What follows the beginning has to be random, and the first half has to be near."""
+    assert rows_of_broken(text, HALVES) == []
+
+
+def test_without_beginnings_there_are_no_rows() -> None:
+    """A policy may have no rules for tokens with a form of their own."""
+    assert rows_of_broken(f"gh p_{REST}", halves_of([])) == []
