@@ -6,17 +6,28 @@ of each random run is compared with the ends of what tokens begin with, and the 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
 from antechamber.core.privacy.literals import fold_text
 from antechamber.core.privacy.splits import Row
 from antechamber.core.privacy.values import changes_often, longest_run_of
 
-Halves = Mapping[str, frozenset[str]]
-"""The first halves of beginnings, by the second; both are folded as the prefilter does."""
+
+class Halves(NamedTuple):
+    """The halves into which the beginnings of tokens may be divided, folded as the prefilter does."""
+
+    firsts: Mapping[str, frozenset[str]]
+    """The first halves by the second."""
+    longest: int
+    """Characters of the longest second half."""
+
+
 _SHORTEST_HALF: Final = 2
 """Characters of the shortest first half; a single letter is everywhere."""
-_RUN: Final = re.compile(r"(?<![0-9A-Za-z_+-])[.-]?[0-9A-Za-z_][0-9A-Za-z_+/.-]{15,}")
+_IS_RUN: Final = bytes(97 if chr(code).isalnum() or code in b"_+/.-" else 32 for code in range(128)) + b" " * 128
+"""Maps the characters of tokens to `a` and others to a blank."""
+_LONG: Final = b"a" * 16
 _MIXED: Final = re.compile("[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]")
 _HEX: Final = re.compile("(?=.*[0-9].*[0-9])[0-9a-f]{20,}")
 _PIECE: Final = re.compile(r"(?<![0-9A-Za-z_-])[A-Za-z][0-9A-Za-z_.-]*")
@@ -34,21 +45,32 @@ def halves_of(beginnings: Iterable[str]) -> Halves:
     for beginning in {*beginnings, *_MORE_BEGINNINGS}:
         for place in range(_SHORTEST_HALF, len(beginning)):
             halves.setdefault(beginning[place:], set()).add(beginning[:place])
-    return {second: frozenset(firsts) for second, firsts in halves.items()}
+    return Halves({second: frozenset(firsts) for second, firsts in halves.items()}, max(map(len, halves), default=0))
 
 
 def rows_of_broken(text: str, halves: Halves) -> list[Row]:
     """Return rows of the two pieces of tokens whose beginnings are divided."""
-    longest = max(map(len, halves), default=0)
     rows: list[Row] = []
-    runs = [match for match in _RUN.finditer(text) if _MIXED.search(match[0])][:_MOST_RUNS]
-    for run in runs:
-        head = fold_text(run[0][:longest])
-        sizes = [size for size in range(1, len(head) + 1) if head[:size] in halves]
-        firsts = frozenset[str]().union(*(halves[head[:size]] for size in sizes if _is_random(run[0][size:])))
+    for start, run in islice(_random_runs(text), _MOST_RUNS):
+        head = fold_text(run[: halves.longest])
+        sizes = [size for size in range(1, len(head) + 1) if head[:size] in halves.firsts]
+        firsts = frozenset[str]().union(*(halves.firsts[head[:size]] for size in sizes if _is_random(run[size:])))
         if firsts:
-            rows += [((place, first), (run.start(), run[0])) for place, first in _around(text, run, firsts)]
+            rows += [((place, first), (start, run)) for place, first in _around(text, start, start + len(run), firsts)]
     return rows
+
+
+def _random_runs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the long runs of letters, digits and signs of tokens that are no words, each with its offset."""
+    # One byte for each character, so that offsets are the same.
+    signs = text.encode("ascii", "replace").translate(_IS_RUN)
+    place = signs.find(_LONG)
+    while place >= 0:
+        end = signs.find(b" ", place) % (len(signs) + 1)
+        run = text[place:end].rstrip("./")
+        if _MIXED.search(run):
+            yield place, run
+        place = signs.find(_LONG, end)
 
 
 def _is_random(rest: str) -> bool:
@@ -57,9 +79,9 @@ def _is_random(rest: str) -> bool:
     return bool(longest) and (changes_often(longest) or _HEX.fullmatch(longest) is not None)
 
 
-def _around(text: str, run: re.Match[str], firsts: frozenset[str]) -> Iterator[tuple[int, str]]:
+def _around(text: str, first: int, last: int, firsts: frozenset[str]) -> Iterator[tuple[int, str]]:
     """Yield the pieces around a run that are one of some first halves, each with its offset."""
-    for start, end in ((max(0, run.start() - _WINDOW), run.start()), (run.end(), run.end() + _WINDOW)):
+    for start, end in ((max(0, first - _WINDOW), first), (last, last + _WINDOW)):
         for piece in _PIECE.finditer(text, start, end):
             if fold_text(piece[0]) in firsts:
                 yield piece.start(), piece[0]

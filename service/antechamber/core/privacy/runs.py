@@ -58,8 +58,9 @@ _CODES: Final = re.compile(
     r"(?P<decimal>[0-9]{2,3}(?P<gap>[^0-9]{1,12})[0-9]{2,3}(?:(?P=gap)[0-9]{2,3}){10,})"
     r"|(?P<binary>[01]{8}(?:[^0-9]{0,3}[01]{8}){7,})"
     r"|(?P<unicode>U\+[0-9A-Fa-f]{4}(?:[^0-9A-Za-z]{0,3}U\+[0-9A-Fa-f]{4}){7,})"
-    r")(?![0-9A-Za-z])"
+    r")(?![0-9])"
 )
+"""Rows of codes. A letter may follow: if it could not, a long row would be tried again from each of its numbers."""
 CODES: Final = (
     r"[0-9]{2,3}(?:[^0-9]{1,12}[0-9]{2,3}){11}"
     r"|[01]{8}(?:[^0-9]{0,3}[01]{8}){7}"

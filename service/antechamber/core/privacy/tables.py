@@ -21,17 +21,20 @@ _PHRASES: Final = (
 _KEYS: Final = (
     "(?:api|access|secret|auth|client|private|bearer)[ _-]?(?:access[ _-]?)?(?:key|token|secret)|secret|token"
 )
+_WORDS: Final = r"[^\n|\t,;0-9]"
 _NUMBERS: Final = (
-    r"[^\n|\t,;0-9]{0,40}(?:number|nummer|num[ée]ro[^\n|\t,;0-9]{0,24}|n[úu]mero[^\n|\t,;0-9]{0,24}|номер|号码?|番号|번호)|"
-    r"ssn|itin|nino?|sin|nas|nir|bsn|nif|nie|d\.?n\.?i\.?|cpf|rut|run|curp|pesel|egn|cnp|jmbg|oib|amka|afm|hkid|nric|ic|"
-    r"aadhaar|pan|cnic|tfn|ird|kennitala|pis|pasep|pis[_/]pasep|cns|hetu|cpr|matični broj[^\n|\t,;0-9]{0,24}|uatp|card|"
-    r"resident identity card|(?:[^\n|\t,;0-9]{1,24}[ _])?id"
+    rf"{_WORDS}*(?:number|nummer|num[ée]ro{_WORDS}*|n[úu]mero{_WORDS}*|номер|号码?|番号|번호)|"
+    rf"ssn|itin|nino?|sin|nas|nir|bsn|nif|nie|d\.?n\.?i\.?|cpf|rut|run|curp|pesel|egn|cnp|jmbg|oib|amka|afm|hkid|nric|ic|"
+    rf"aadhaar|pan|cnic|tfn|ird|kennitala|pis|pasep|pis[_/]pasep|cns|hetu|cpr|matični broj{_WORDS}*|uatp|card|"
+    rf"resident identity card|(?:{_WORDS}+[ _])?id"
 )
 _BEFORE: Final = r"(?:[a-z][a-z.-]{0,11}[ _]){0,2}"
 _MARKS: Final = "[ \t\"'*`]*"
-NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_KEYS}|{_NUMBERS}){_MARKS}(?:[|\t,;\r\n])"
-"""A cell that names a secret or a number, in the syntax of RE2; a text without one has no such table."""
-_MAY_NAME: Final = compile_set(NAMED_COLUMN)
+NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])"
+"""A cell that names a secret, in the syntax of RE2; a text without one has no such table."""
+_NUMBERED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}(?:{_NUMBERS}){_MARKS}(?:[|\t,;\r\n])"
+_MAY_NUMBER: Final = compile_set(_NUMBERED_COLUMN)
+_MAY_NAME: Final = compile_set(NAMED_COLUMN, _NUMBERED_COLUMN)
 _NAME: Final = re.compile(rf"{_BEFORE}(?:(?P<password>{_PHRASES})|{_KEYS})|(?P<number>{_NUMBERS})", re.IGNORECASE)
 _SEPARATORS: Final = ("|", "\t", ";", ",")
 _RULE: Final = re.compile(r"[ \t|:+-]+\r?")
@@ -43,6 +46,11 @@ _SHORTEST: Final = 3
 _SHORTEST_SECRET: Final = 5
 _LINES: Final = 2
 """Binary logarithm of the lines that count as one unit of effort."""
+
+
+def has_numbered_column(data: bytes) -> bool:
+    """Return whether a text (UTF-8) with lines may have a column whose header names numbers."""
+    return b"\n" in data and bool(_MAY_NUMBER(data))
 
 
 def find_cells(text: str, effort: Effort) -> Iterator[Edit]:

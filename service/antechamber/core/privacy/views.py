@@ -19,13 +19,14 @@ from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign, is_plain
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.splits import Row, rows_of_groups
-from antechamber.core.privacy.tables import find_cells
+from antechamber.core.privacy.tables import find_cells, has_numbered_column
 from antechamber.core.privacy.texts import (
     CODED,
     DECODABLE,
     ESCAPED,
     FOLD,
     GROUPED,
+    NUMBER,
     PAIRS,
     QUOTED,
     RUN,
@@ -212,7 +213,7 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
         if not view.is_folded and not is_plain(view.read.data(in_uuids=True)):
             near = _near_folds(view, effort)
             yield View(fold(near.text), near, _Lazy(near.text), view.level, is_folded=True)
-    if traits & TABLE:
+    if traits & TABLE or (traits & NUMBER and has_numbered_column(view.read.data(in_uuids=True))):
         yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
     if traits & (QUOTED | WRAPPED | SPACED):
         joints = find_joints(text, quoted=bool(traits & QUOTED), spaced=bool(traits & SPACED))
