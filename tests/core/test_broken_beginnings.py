@@ -1,12 +1,15 @@
-"""Tokens whose first characters, which all tokens of a service have, are divided."""
+"""Tokens whose first characters are divided, and tokens that are written backwards or with moved letters."""
+
+from codecs import encode
 
 import pytest
 
 from antechamber.core.privacy.broken_beginnings import halves_of, rows_of_broken
+from antechamber.core.privacy.turned_runs import find_turned
 from support import GATE
 
 REST = "aB3dE6gH9jK2mN5p" + "Q8sT1vW4yZ7bC0eF3hI6"
-HALVES = halves_of(["ghp_", "dop_v0_", "sg."])
+HALVES = halves_of(frozenset({"ghp_", "dop_v0_", "sg."}))
 
 
 @pytest.mark.parametrize(
@@ -43,4 +46,15 @@ def test_names_and_runs_without_the_other_half_are_no_pieces(text: str) -> None:
 
 def test_without_beginnings_there_are_no_rows() -> None:
     """A policy may have no rules for tokens with a form of their own."""
-    assert rows_of_broken(f"gh p_{REST}", halves_of([])) == []
+    assert rows_of_broken(f"gh p_{REST}", halves_of(frozenset())) == []
+
+
+@pytest.mark.parametrize(
+    ("turned", "decoder"), [((f"ghp_{REST}")[::-1], "reversed"), (encode(f"ghp_{REST}", "rot13"), "rot13")]
+)
+def test_a_token_is_found_backwards_and_with_moved_letters(turned: str, decoder: str) -> None:
+    """The finding marks the run; words in code are not turned."""
+    text = f"echo {turned} | rev"
+    found = [one for one in GATE.find_private({"": text}) if one.rule_id == "github-token"]
+    assert [(text[one.start : one.end], one.decoded) for one in found] == [(turned, (decoder,))]
+    assert find_turned("sha256_of_the_longest_phg_word2", halves_of(frozenset({"ghp_"})).wholes) == []

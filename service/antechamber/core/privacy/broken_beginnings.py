@@ -5,7 +5,8 @@ of each random run is compared with the ends of what tokens begin with, and the 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -17,8 +18,10 @@ from antechamber.core.privacy.values import changes_often, longest_run_of
 class Halves(NamedTuple):
     """The halves into which the beginnings of tokens may be divided, folded as the prefilter does."""
 
-    firsts: Mapping[str, frozenset[str]]
+    firsts: Mapping[str, tuple[str, ...]]
     """The first halves by the second."""
+    wholes: frozenset[str]
+    """The beginnings themselves."""
     longest: int
     """Characters of the longest second half."""
 
@@ -31,7 +34,7 @@ _LONG: Final = b"a" * 16
 _MIXED: Final = re.compile("[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]")
 _HEX: Final = re.compile("(?=.*[0-9].*[0-9])[0-9a-f]{20,}")
 _PIECE: Final = re.compile(r"(?<![0-9A-Za-z_-])[A-Za-z][0-9A-Za-z_.-]*")
-_MORE_BEGINNINGS: Final = ("xoxa-", "xoxb-", "xoxp-", "xoxs-")
+_MORE_BEGINNINGS: Final = frozenset({"xoxa-", "xoxb-", "xoxp-", "xoxs-"})
 """Beginnings of which the prefilter knows a part only."""
 _WINDOW: Final = 120
 """Characters before and behind a run in which the first half is."""
@@ -39,29 +42,36 @@ _MOST_RUNS: Final = 24
 """Runs of a text that are compared."""
 
 
-def halves_of(beginnings: Iterable[str]) -> Halves:
+@lru_cache(maxsize=4)
+def halves_of(beginnings: frozenset[str]) -> Halves:
     """Return the halves into which the beginnings of tokens (folded) may be divided."""
-    halves: dict[str, set[str]] = {}
-    for beginning in {*beginnings, *_MORE_BEGINNINGS}:
+    wholes = beginnings | _MORE_BEGINNINGS if beginnings else beginnings
+    firsts: dict[str, tuple[str, ...]] = {}
+    for beginning in sorted(wholes):
         for place in range(_SHORTEST_HALF, len(beginning)):
-            halves.setdefault(beginning[place:], set()).add(beginning[:place])
-    return Halves({second: frozenset(firsts) for second, firsts in halves.items()}, max(map(len, halves), default=0))
+            second = beginning[place:]
+            firsts[second] = (*firsts.get(second, ()), beginning[:place])
+    return Halves(firsts, wholes, max(map(len, firsts), default=0))
 
 
 def rows_of_broken(text: str, halves: Halves) -> list[Row]:
     """Return rows of the two pieces of tokens whose beginnings are divided."""
     rows: list[Row] = []
-    for start, run in islice(_random_runs(text), _MOST_RUNS):
+    for start, run in random_runs(text):
         head = fold_text(run[: halves.longest])
         sizes = [size for size in range(1, len(head) + 1) if head[:size] in halves.firsts]
-        firsts = frozenset[str]().union(*(halves.firsts[head[:size]] for size in sizes if _is_random(run[size:])))
+        firsts = {first for size in sizes if _is_random(run[size:]) for first in halves.firsts[head[:size]]}
         if firsts:
             rows += [((place, first), (start, run)) for place, first in _around(text, start, start + len(run), firsts)]
     return rows
 
 
+def random_runs(text: str) -> list[tuple[int, str]]:
+    """Return the first long runs of letters, digits and signs of tokens that are no words, each with its offset."""
+    return [*islice(_random_runs(text), _MOST_RUNS)]
+
+
 def _random_runs(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the long runs of letters, digits and signs of tokens that are no words, each with its offset."""
     # One byte for each character, so that offsets are the same.
     signs = text.encode("ascii", "replace").translate(_IS_RUN)
     place = signs.find(_LONG)
@@ -79,7 +89,7 @@ def _is_random(rest: str) -> bool:
     return bool(longest) and (changes_often(longest) or _HEX.fullmatch(longest) is not None)
 
 
-def _around(text: str, first: int, last: int, firsts: frozenset[str]) -> Iterator[tuple[int, str]]:
+def _around(text: str, first: int, last: int, firsts: Container[str]) -> Iterator[tuple[int, str]]:
     """Yield the pieces around a run that are one of some first halves, each with its offset."""
     for start, end in ((max(0, first - _WINDOW), first), (last, last + _WINDOW)):
         for piece in _PIECE.finditer(text, start, end):

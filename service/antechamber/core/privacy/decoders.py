@@ -75,10 +75,12 @@ _PREFIX: Final = (
 _JOINTS: Final = re.compile(
     r"[\"'`](?<=[!-~][\"'`])(?:(?P<concatenated>(?:"
     r"[ \t]*\\?(?:\r?\n[ \t]*)?(?:\|\||\.\.|<<|[+.&~])[ \t]*[\\_]?(?:\r?\n[ \t]*)?"
-    r"|[ \t]*\\?\r?\n[ \t]*|[ \t]*(?:;[ \t]*)?\r?\n[ \t]*[$@]?[A-Za-z_][\w.]{0,40}[ \t]*(?:\+=|\.=|<<|&=)[ \t]*"
+    r"|(?<=\")[ \t]*\\?\r?\n[ \t]*(?=\"[^\"])|(?<=')[ \t]*\\?\r?\n[ \t]*(?='[^'])"
+    r"|[ \t]*(?:;[ \t]*)?\r?\n[ \t]*[$@]?[A-Za-z_][\w.]{0,40}[ \t]*(?:\+=|\.=|<<|&=)[ \t]*"
     r")[\"'`](?=[!-~]))"
     rf"|(?<={_SIGN}[\"'`])(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN})(?!{_PREFIX}[\"'`])))"
 )
+"""Quotation marks with an operator between them, without one on two lines, or with a statement that appends."""
 _WRAPS: Final = re.compile(
     rf"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r-]\n)[ \t>|*#]*(?={_SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
 )

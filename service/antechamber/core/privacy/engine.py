@@ -16,7 +16,8 @@ from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.splits import Row, rows_of_texts, rows_of_token
 from antechamber.core.privacy.texts import NAME, Text
-from antechamber.core.privacy.views import Chains, View, all_views
+from antechamber.core.privacy.turned_runs import find_turned
+from antechamber.core.privacy.views import Chains, View, all_views, apply
 
 _MOST: Final = 100
 """Maximum number of values that are reported for one rule, which is enough to refuse."""
@@ -121,12 +122,10 @@ class Search:
         prose = self._prefilter.of_prose
         # Only what a text says to its reader depends on its dashes; without that they need no view of their own.
         root = View(text if prose is not None else plain_punctuation(text))
-        chains = []
+        chains: list[View] = []
         for view in all_views(root, self.effort):
             yield view, self._prefilter
-            rows = self._begun_rows(view)
-            if rows:
-                chains.append(Chains(rows, view, whole=True))
+            chains += self._guesses(view)
             if prose is not None and view.is_readable:
                 plain = without_layout(view)
                 if plain is not None:
@@ -135,10 +134,20 @@ class Search:
         for view in chains:
             yield view, self._prefilter
 
+    def _guesses(self, view: View) -> Iterator[View]:
+        """Yield the rows of a view in which a divided token may be, and the view with runs that may be turned."""
+        halves = self._prefilter.halves if view.read.traits & NAME else None
+        rows = [*(rows_of_broken(view.text, halves) if halves else ()), *self._begun_rows(view)]
+        if rows:
+            yield Chains(rows, view, whole=True)
+        turned = find_turned(view.text, halves.wholes) if halves else []
+        if turned:
+            yield View(apply(view.text, turned), view, turned, view.level + 1)
+
     def _begun_rows(self, view: View) -> list[Row]:
         """Return the rows of the tokens that begin in a view, of which only the first ones are read."""
         read = view.read
-        rows = rows_of_broken(view.text, self._prefilter.halves) if read.traits & NAME else []
+        rows: list[Row] = []
         if read.begun:
             point, size = Offsets(read.data(in_uuids=True)), 0
             begun = [(point(start), point(end)) for start, end in sorted(set(read.begun))]

@@ -238,8 +238,8 @@ def _edge(sign: str) -> str:
     return "x" if sign.isascii() and sign.isalnum() else " "
 
 
-_LOOSE: Final = frozenset({"listed", "markup", "wrapped", "split"})
-"""Decoders that join words by chance."""
+_LOOSE: Final = frozenset({"listed", "markup", "reversed", "rot13", "split", "wrapped"})
+"""Decoders that join words by chance, or make words of others."""
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
 """An escape, a class, or the beginning of a group that captures."""
 _PASS: Final = 11

@@ -144,7 +144,7 @@ class Prefilter:
         begun = frozenset[int]().union(*(self._named.get(rule, ()) for rule in forms))
         self._beginnings = {i for i, word in enumerate(words) if self._indexes[i] in begun and is_beginning(word)}
         self._begun = {self._indexes[index] for index in self._beginnings}
-        self.halves = halves_of(words[index] for index in self._beginnings)
+        self.halves = halves_of(frozenset(words[index] for index in self._beginnings))
         """The halves of what tokens with a form of their own begin with."""
         self._nearby = {index: self._find_nearby(index, indexes) for index in rules}
         """The literals around which each rule is searched in a long text, as indexes of the automaton; else None."""

@@ -153,7 +153,7 @@ _MAY_HOLD: Final = compile_set(
 _BEHIND_LINK: Final = 1
 _MAY_PRECEDE: Final = compile_set(
     rf"{_POSSIBLE}[^{_OPENING}{_CLOSING}\n]*[{_CLOSING}]?[ ]?(?i:{_AS_WORDS})"
-    r"(?:[\pL\pM\pN_-]+ ){0,3}[\pL\pM\pN_-]{0,12}\n?\z",
+    r"(?:[^ \n]+ ){0,3}[^ \n]{0,12}\n?\z",
     rf"(?i:{_USE_WORDS}|使用|用)[ ]?{_POSSIBLE}",
     rf"(?:(?i:with|mit|avec|con|com)[ ]|[用以和])[ ]?{_POSSIBLE}[^{_OPENING}{_CLOSING}\n]*[{_CLOSING}]?[ ]?\n?\z",
     r" (?:[—–-] |(?:←|<-)[^\n]{0,16})\n?\z",

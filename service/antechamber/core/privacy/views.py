@@ -206,7 +206,7 @@ def all_views(root: View, effort: Effort) -> Iterator[View]:
 def _derived(view: View, effort: Effort) -> Iterator[View]:
     """Yield the forms that one step makes of a view; a cheap look decides for each step whether it is possible."""
     text, traits = view.text, view.read.traits
-    if not traits & DECODABLE:
+    if not traits & (DECODABLE | NUMBER):
         return
     if traits & FOLD:
         yield from _edited(view, find_compositions(text), view.level, effort)

@@ -1,0 +1,26 @@
+"""Turned runs: tokens that are written backwards or with each letter moved by thirteen places (ROT13)."""
+
+from collections.abc import Container
+from typing import Final
+
+from antechamber.core.privacy.broken_beginnings import random_runs
+from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.literals import fold_text
+
+_LENGTHS: Final = range(4, 12)
+"""Characters of the beginnings that are looked for; shorter ones arise by chance."""
+_SMALL: Final = "abcdefghijklmnopqrstuvwxyz"
+_MOVED: Final = _SMALL[13:] + _SMALL[:13]
+_ROT13: Final = str.maketrans(_SMALL + _SMALL.upper(), _MOVED + _MOVED.upper())
+
+
+def find_turned(text: str, beginnings: Container[str]) -> list[Edit]:
+    """Return the random runs that begin, once they are turned, as tokens do (folded as the prefilter does)."""
+    edits = []
+    for start, run in random_runs(text):
+        for turned, decoder in ((run[::-1], "reversed"), (run.translate(_ROT13), "rot13")):
+            head = fold_text(turned[: _LENGTHS.stop])
+            if any(head[:size] in beginnings for size in _LENGTHS):
+                edits.append(Edit(start, start + len(run), turned, decoder))
+                break
+    return edits
