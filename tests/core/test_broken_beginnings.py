@@ -4,11 +4,19 @@ from codecs import encode
 
 import pytest
 
-from antechamber.core.privacy.broken_beginnings import halves_of, rows_of_broken
+from antechamber.core.privacy.broken_beginnings import Halves, halves_of, random_runs, rows_of_broken
+from antechamber.core.privacy.splits import Row
 from antechamber.core.privacy.turned_runs import find_turned
 from support import GATE
 
 REST = "aB3dE6gH9jK2mN5p" + "Q8sT1vW4yZ7bC0eF3hI6"
+
+
+def rows_of(text: str, halves: Halves) -> list[Row]:
+    """Return the rows of a text."""
+    return rows_of_broken(text, random_runs(text), halves)
+
+
 HALVES = halves_of(frozenset({"ghp_", "dop_v0_", "sg."}))
 
 
@@ -31,9 +39,9 @@ def test_a_token_is_found_whose_beginning_is_divided(text: str) -> None:
 def test_the_pieces_are_the_beginning_and_the_random_run() -> None:
     """Each row has both, with their offsets; a beginning with a version number is compared without its digits."""
     text = f"gh, then p_{REST}"
-    assert rows_of_broken(text, HALVES) == [((0, "gh"), (9, f"p_{REST}"))]
+    assert rows_of(text, HALVES) == [((0, "gh"), (9, f"p_{REST}"))]
     digits = "61b58380a8da9f86" + "11f10a71c297a4ef"
-    assert rows_of_broken(f"v1_{digits} dop_", HALVES) == [((36, "dop_"), (0, f"v1_{digits}"))]
+    assert rows_of(f"v1_{digits} dop_", HALVES) == [((36, "dop_"), (0, f"v1_{digits}"))]
 
 
 @pytest.mark.parametrize(
@@ -41,12 +49,12 @@ def test_the_pieces_are_the_beginning_and_the_random_run() -> None:
 )
 def test_names_and_runs_without_the_other_half_are_no_pieces(text: str) -> None:
     """What follows the beginning has to be random, and the first half has to be near."""
-    assert rows_of_broken(text, HALVES) == []
+    assert rows_of(text, HALVES) == []
 
 
 def test_without_beginnings_there_are_no_rows() -> None:
     """A policy may have no rules for tokens with a form of their own."""
-    assert rows_of_broken(f"gh p_{REST}", halves_of(frozenset())) == []
+    assert rows_of(f"gh p_{REST}", halves_of(frozenset())) == []
 
 
 @pytest.mark.parametrize(
@@ -57,4 +65,4 @@ def test_a_token_is_found_backwards_and_with_moved_letters(turned: str, decoder:
     text = f"echo {turned} | rev"
     found = [one for one in GATE.find_private({"": text}) if one.rule_id == "github-token"]
     assert [(text[one.start : one.end], one.decoded) for one in found] == [(turned, (decoder,))]
-    assert find_turned("sha256_of_the_longest_phg_word2", halves_of(frozenset({"ghp_"})).wholes) == []
+    assert find_turned(random_runs("sha256_of_the_longest_phg_word2"), halves_of(frozenset({"ghp_"})).wholes) == []

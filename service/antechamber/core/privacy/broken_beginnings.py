@@ -5,7 +5,7 @@ of each random run is compared with the ends of what tokens begin with, and the 
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ class Halves(NamedTuple):
 
 _SHORTEST_HALF: Final = 2
 """Characters of the shortest first half; a single letter is everywhere."""
-_IS_RUN: Final = bytes(97 if chr(code).isalnum() or code in b"_+/.-" else 32 for code in range(128)) + b" " * 128
+_IS_RUN: Final = bytes(97 if chr(code).isalnum() or code in b"_.-" else 32 for code in range(128)) + b" " * 128
 """Maps the characters of tokens to `a` and others to a blank."""
 _LONG: Final = b"a" * 16
 _MIXED: Final = re.compile("[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]")
@@ -54,10 +54,10 @@ def halves_of(beginnings: frozenset[str]) -> Halves:
     return Halves(firsts, wholes, max(map(len, firsts), default=0))
 
 
-def rows_of_broken(text: str, halves: Halves) -> list[Row]:
-    """Return rows of the two pieces of tokens whose beginnings are divided."""
+def rows_of_broken(text: str, runs: Iterable[tuple[int, str]], halves: Halves) -> list[Row]:
+    """Return rows of the two pieces of tokens whose beginnings are divided; `runs` are the random runs of a text."""
     rows: list[Row] = []
-    for start, run in random_runs(text):
+    for start, run in runs:
         head = fold_text(run[: halves.longest])
         sizes = [size for size in range(1, len(head) + 1) if head[:size] in halves.firsts]
         firsts = {first for size in sizes if _is_random(run[size:]) for first in halves.firsts[head[:size]]}
@@ -77,7 +77,7 @@ def _random_runs(text: str) -> Iterator[tuple[int, str]]:
     place = signs.find(_LONG)
     while place >= 0:
         end = signs.find(b" ", place) % (len(signs) + 1)
-        run = text[place:end].rstrip("./")
+        run = text[place:end].rstrip(".")
         if _MIXED.search(run):
             yield place, run
         place = signs.find(_LONG, end)

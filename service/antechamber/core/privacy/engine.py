@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.automata import Offsets
-from antechamber.core.privacy.broken_beginnings import rows_of_broken
+from antechamber.core.privacy.broken_beginnings import random_runs, rows_of_broken
 from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import plain_punctuation
@@ -136,11 +136,12 @@ class Search:
 
     def _guesses(self, view: View) -> Iterator[View]:
         """Yield the rows of a view in which a divided token may be, and the view with runs that may be turned."""
-        halves = self._prefilter.halves if view.read.traits & NAME else None
-        rows = [*(rows_of_broken(view.text, halves) if halves else ()), *self._begun_rows(view)]
+        halves = self._prefilter.halves
+        runs = random_runs(view.text) if view.read.traits & NAME else []
+        rows = [*rows_of_broken(view.text, runs, halves), *self._begun_rows(view)]
         if rows:
             yield Chains(rows, view, whole=True)
-        turned = find_turned(view.text, halves.wholes) if halves else []
+        turned = find_turned(runs, halves.wholes)
         if turned:
             yield View(apply(view.text, turned), view, turned, view.level + 1)
 

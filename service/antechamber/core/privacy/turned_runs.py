@@ -1,9 +1,8 @@
 """Turned runs: tokens that are written backwards or with each letter moved by thirteen places (ROT13)."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Final
 
-from antechamber.core.privacy.broken_beginnings import random_runs
 from antechamber.core.privacy.decoders import Edit
 from antechamber.core.privacy.literals import fold_text
 
@@ -14,10 +13,10 @@ _MOVED: Final = _SMALL[13:] + _SMALL[:13]
 _ROT13: Final = str.maketrans(_SMALL + _SMALL.upper(), _MOVED + _MOVED.upper())
 
 
-def find_turned(text: str, beginnings: Container[str]) -> list[Edit]:
-    """Return the random runs that begin, once they are turned, as tokens do (folded as the prefilter does)."""
+def find_turned(runs: Iterable[tuple[int, str]], beginnings: Container[str]) -> list[Edit]:
+    """Return those random runs that begin, once they are turned, as tokens do (folded as the prefilter does)."""
     edits = []
-    for start, run in random_runs(text):
+    for start, run in runs:
         for turned, decoder in ((run[::-1], "reversed"), (run.translate(_ROT13), "rot13")):
             head = fold_text(turned[: _LENGTHS.stop])
             if any(head[:size] in beginnings for size in _LENGTHS):
