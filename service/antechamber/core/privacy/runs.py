@@ -83,7 +83,7 @@ def find_runs(text: str, effort: Effort, *, pairs: bool, codes: bool, dumps: boo
     found = [
         *(_find_pairs(text) if pairs else ()),
         *(_find_codes(text) if codes else ()),
-        *(_find_dumps(text) if dumps and _MAY_BE_DUMP.search(text) else ()),
+        *(_find_dumps(text, effort) if dumps and _MAY_BE_DUMP.search(text) else ()),
         *_find_base64(text, effort),
     ]
     if found:
@@ -97,9 +97,10 @@ def _find_pairs(text: str) -> Iterator[Edit]:
             yield Edit(match.start(), match.end(), plain, "hex")
 
 
-def _find_dumps(text: str) -> Iterator[Edit]:
+def _find_dumps(text: str, effort: Effort) -> Iterator[Edit]:
     """Yield the lines of dumps in a row, each row as the text that they show."""
     lines = list(_DUMP.finditer(text))
+    effort.spend(len(lines))
     first = 0
     for last, line in enumerate(lines):
         end = text.find("\n", line.end("groups") - 1) % (len(text) + 1)

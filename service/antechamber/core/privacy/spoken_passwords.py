@@ -98,7 +98,7 @@ _ATTRIBUTE: Final = re.compile("(?:type|inputmode|autocomplete|name|id|class|rol
 """The name of an attribute of HTML before its value."""
 _COMPARED: Final = frozenset("<>!")
 """Signs before an equals sign that compares."""
-_RESOURCE: Final = re.compile(r"(?<![^\s\"'`])arn:\S*$")
+_RESOURCE: Final = re.compile(r"(?<![^\s\"'`])arn:\S*\Z")
 """The beginning of the name of a resource of AWS."""
 _HASHED: Final = re.compile(r"(?i:\b(?:md5|sha-?[0-9]{1,3}|checksum|digest|hash|fingerprint)\b)[^.\n]{0,60}$")
 """What is before a digest of something that a cue names."""
@@ -282,7 +282,8 @@ class _Judge:
 def _is_called(text: str, start: int, end: int) -> bool:
     """Return whether a cue is part of a resource's name, or the end of a function's, whose arguments others judge."""
     if text[start - 1 : start] == ":":
-        return _RESOURCE.search(text, max(0, start - _BEFORE), start) is not None
+        first = text.rfind("arn:", max(0, start - _BEFORE), start)
+        return first >= 0 and _RESOURCE.match(text, first, start) is not None
     return text[start - 1 : start] in {"_", "."} and text[end : end + 1] == "("
 
 
@@ -351,7 +352,7 @@ def _is_of_code(link: re.Match[str], window: str) -> bool:
 def _is_row(value: str) -> bool:
     """Return whether a value is a row of a table, without a cell that looks like a password."""
     cells = _CELL.split(value)
-    return len(cells) >= _LEAST_CELLS and not any(map(is_spoken_password, cells))
+    return len(cells) >= _LEAST_CELLS and not any(map(is_spoken_password, set(cells)))
 
 
 def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
