@@ -67,7 +67,7 @@ def test_the_sentences_that_weigh_most_are_marked() -> None:
 def test_a_sentence_that_a_passage_cuts_is_marked_whole() -> None:
     """Passages begin and end within sentences; a very long sentence is marked as far as the passage goes."""
     before = "The nightly job rebuilds the search index at two, and its log is in the folder of the last release. " * 2
-    ((start, end),) = find_hostile_prose(f"{before}{REQUEST} The runbook says who is on call this week.", Effort())
+    ((start, end),) = find_hostile_prose(f"{before}{REQUEST} The index has four shards and two replicas.", Effort())
     assert (start, end) == (len(before), len(before) + len(REQUEST))
     assert whole_sentences(5, 9, [0, 4, 12, 30]) == (4, 12)
     assert whole_sentences(25, 40, [0, 90]) == (25, 40)
