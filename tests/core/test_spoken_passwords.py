@@ -90,6 +90,7 @@ def test_a_value_at_the_end_of_a_quoted_sentence_is_found(opening: str, closing:
         ("Segnati il token per il gestionale:\n\n  `{}`\n", "M8w3naxia04O5J2H" + "7A3XV9wdzLKgDXO8"),
         ("{} ← 共享邮箱的密码", "chengdu" + "789$"),
         ("{} è la password della casella.", "*Torino" + ".1979"),
+        ("Anota: chave da API dos Correios {}", "2b0efea9f3d60317" + "80d7b60adbfdc192"),
     ],
 )
 def test_a_value_is_found_beside_what_announces_it(text: str, value: str) -> None:
@@ -102,6 +103,7 @@ def test_a_value_is_found_beside_what_announces_it(text: str, value: str) -> Non
     [
         ("The payroll PDF opens with {}, delete the mail.", "cinder" + "176#"),
         ("Wi-Fi ospiti: {} (con la maiuscola)", "L1m0n3" + "M4r316"),
+        ("Para abrir o PDF do contrato use {}, o João já confirmou.", "cafe8" + "085$"),
         ('The archive is encrypted with "{}".', "Otter" + "19*x"),
         ("El zip está protegido con {}", "gravel-" + "otter-dolphin-clover"),
         ("这个加密的PDF用「{}」打开。", "Martin" + "1987##"),

@@ -125,7 +125,9 @@ _OTHER_NOUN: Final = re.compile(
 )
 """What a cue may describe without naming a value: a credentials provider is a class, and no credential."""
 _DIRECT: Final = re.compile(
-    rf"(?:[ \t]+(?:(?:wi-?fi|wlan|root|admin|sudo|ssh|vpn) )?[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))"
+    r"(?:[ \t]+"
+    r"(?:(?:wi-?fi|wlan|root|admin|sudo|ssh|vpn) |(?:(?:d[aoe]s?|del?|di|for|für|pour|per) [\w-]{2,20} ){1,2})?"
+    rf"[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))"
     rf"(?={_VALUE})"
 )
 _AS_WORDS: Final = (

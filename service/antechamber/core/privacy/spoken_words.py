@@ -38,7 +38,8 @@ _LOCK_WORDS: Final = (
     "wi-?fi|wlan|(?:locked|encrypted|protected|opens?|unlocks?|unlocked|extracts?) (?:with|using)|"
     "(?:geschützt|verschlüsselt|öffnet sich|öffnen|entsperren) mit|"
     "(?:prot[ée]g[ée]e?|chiffr[ée]e?|s['’]ouvre|ouvrir) (?:par|avec)|"
-    "(?:protegid[oa]|cifrad[oa]|abre|abrir) co[nm]|(?:protett[oa]|cifrat[oa]|si apre|aprire) con"
+    "(?:protegid[oa]|cifrad[oa]|abre|abrir) co[nm]|(?:protett[oa]|cifrat[oa]|si apre|aprire) con|"
+    "(?:open|unlock|extract|decrypt|abrir|ouvrir|aprire|öffnen) (?:[^\\s:;.,!?]{1,16} ){0,3}(?:pdf|zip|xlsx|keepass)"
 )
 CUE: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
