@@ -1,6 +1,7 @@
 """Secrets in other encodings, cut into lines or groups, joined by operators, or in pieces over texts and members."""
 
 import base64
+import codecs
 import gzip
 import quopri
 import random
@@ -51,8 +52,28 @@ def _wrap(text: str, end: str) -> str:
 
 
 def _concatenate(text: str, operator: str) -> str:
+    return operator.join(f'"{part}"' for part in _thirds(text))
+
+
+def _thirds(text: str) -> tuple[str, str, str]:
     third = len(text) // 3
-    return operator.join(f'"{part}"' for part in (text[:third], text[third : 2 * third], text[2 * third :]))
+    return text[:third], text[third : 2 * third], text[2 * third :]
+
+
+def _break(text: str, form: str) -> str:
+    """Divide a token within what it begins with, which takes three characters at least."""
+    return form.format(text[:2], text[2:])
+
+
+def _lines(parts: list[str], size: int, gap: str) -> list[str]:
+    return [gap.join(parts[place : place + size]) for place in range(0, len(parts), size)]
+
+
+def _dump(text: str, form: str, size: int) -> str:
+    """Print a text as the dump of its bytes does, in groups of a size, with offset and ASCII."""
+    rows = _lines(list(text), 16, "")
+    groups = [" ".join(row[at : at + size].encode().hex() for at in range(0, len(row), size)) for row in rows]
+    return "\n".join(form.format(16 * at, line, row) for at, (line, row) in enumerate(zip(groups, rows, strict=True)))
 
 
 def _encode_entities(text: str) -> str:
@@ -152,12 +173,36 @@ ENCODINGS: Final[dict[str, tuple[Callable[[str], str], ...]]] = {
         lambda text: _halve(text, "- {}\n- {}"),
     ),
     "embedded": (lambda text: f"my_{text}", lambda text: f"x{text}", lambda text: f"a_{text}_b"),
+    "broken": (
+        lambda text: _break(text, "| {} | {} |"),
+        lambda text: _break(text, "A={}\nB={}\nexport TOKEN=$A$B"),
+        lambda text: _break(text, 'rest = "{1}"\ntoken = f"{0}{{rest}}"'),
+        lambda text: _break(text, "<td>{}</td><td>{}</td>"),
+        lambda text: _break(text, 't = "{}"\nt += "{}"'),
+    ),
+    "dumped": (
+        lambda text: _dump(text, "{:08x}: {}  {}", 2),
+        lambda text: _dump(text, "{:08x}  {}  |{}|", 1),
+        lambda text: "{" + ",\n ".join(_lines([f"0x{ord(sign):02x}" for sign in text], 8, ", ")) + "}",
+    ),
+    "turned": (lambda text: text[::-1], lambda text: codecs.encode(text, "rot13")),
+    "accented": (
+        lambda text: "".join(f"{sign}\u0301" if sign in "aeiouyn" else sign for sign in text),
+        lambda text: "".join(f"{sign}\u0336" for sign in text),
+    ),
+    "appended": (
+        lambda text: "\n".join(
+            f'{sign} "{part}";' for sign, part in zip(("t =", "t +=", "t +="), _thirds(text), strict=True)
+        ),
+        lambda text: "(\n" + "\n".join(f'    "{part}"' for part in _thirds(text)) + "\n)",
+        lambda text: "t = " + " & _\n    ".join(f'"{part}"' for part in _thirds(text)),
+    ),
 }
 """Ways to write a secret differently; several of each kind."""
 
 
 def make_encoded(rng: random.Random) -> Iterator[Labelled]:
-    """Yield some nine hundred secrets in other encodings."""
+    """Yield some thirteen hundred secrets in other encodings."""
     for subkind, ways in ENCODINGS.items():
         for token in _TOKENS:
             for number in range(EACH):

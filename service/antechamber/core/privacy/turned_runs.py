@@ -6,8 +6,8 @@ from typing import Final
 from antechamber.core.privacy.decoders import Edit
 from antechamber.core.privacy.literals import fold_text
 
-_LENGTHS: Final = range(4, 12)
-"""Characters of the beginnings that are looked for; shorter ones arise by chance."""
+_LENGTHS: Final = range(3, 12)
+"""Characters of the beginnings that are looked for."""
 _SMALL: Final = "abcdefghijklmnopqrstuvwxyz"
 _MOVED: Final = _SMALL[13:] + _SMALL[:13]
 _ROT13: Final = str.maketrans(_SMALL + _SMALL.upper(), _MOVED + _MOVED.upper())
