@@ -24,7 +24,7 @@ from antechamber.core.privacy.passwords import (
     is_spoken_password,
 )
 from antechamber.core.privacy.phrases import is_hyphenated
-from antechamber.core.privacy.spoken_words import CUE
+from antechamber.core.privacy.spoken_words import CUE, by_first_letter
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
@@ -72,21 +72,8 @@ _SIGNS: Final = (
 )
 _SIGN_STARTS: Final = "-:=：＝→⇒/,，、(（改设設置换換更でとというは是为為を를을叫用がは는은输輸入たら"
 """The characters with which a link of signs begins."""
-
-
-def _by_first_letter(alternatives: str) -> str:
-    """Return the same alternatives by their first letters, so that a place of a text is tried once for each letter."""
-    groups: dict[str, list[str]] = {}
-    for words in re.split(r"\|(?![^(]*\))", alternatives):
-        groups.setdefault(words[0] if words[0].isalpha() else words, []).append(words)
-    return "|".join(
-        words[0] if len(words) == 1 else f"{first}(?:{'|'.join(word[1:] for word in words)})"
-        for first, words in groups.items()
-    )
-
-
 _LINK: Final = re.compile(
-    rf"(?:(?<![a-zäöüßéèáíóúñа-яё])(?:{_by_first_letter(_LINKS)})[ ]|(?=[{_SIGN_STARTS}])(?:{_SIGNS}))"
+    rf"(?:(?<![a-zäöüßéèáíóúñа-яё])(?:{by_first_letter(_LINKS)})[ ]|(?=[{_SIGN_STARTS}])(?:{_SIGNS}))"
     rf"[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})",
     re.IGNORECASE,
 )

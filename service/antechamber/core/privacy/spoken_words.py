@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001 -- the signs of other scripts are searched for
 
+import re
 from typing import Final
 
 from antechamber.core.privacy.automata import compile_pattern
@@ -51,3 +52,14 @@ CUE: Final = compile_pattern(
 )
 """Names of passwords and logins as groups 1 and 3, names of keys and tokens as groups 2 and 4, and as group 5 what is
 locked."""
+
+
+def by_first_letter(alternatives: str) -> str:
+    """Return the same alternatives by their first letters, so that a place of a text is tried once for each letter."""
+    groups: dict[str, list[str]] = {}
+    for words in re.split(r"\|(?![^(]*\))", alternatives):
+        groups.setdefault(words[0] if words[0].isalpha() else words, []).append(words)
+    return "|".join(
+        words[0] if len(words) == 1 else f"{first}(?:{'|'.join(word[1:] for word in words)})"
+        for first, words in groups.items()
+    )
