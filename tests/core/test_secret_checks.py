@@ -688,6 +688,9 @@ def test_prose_in_base64_is_no_secret() -> None:
     assert is_encoded_prose(base64.urlsafe_b64encode(once.encode()).decode().rstrip("="))
     assert not is_encoded_prose(base64.b64encode(b"q\x8f\x01" * 30).decode())
     assert not is_encoded_prose("a" * 41)
+    passphrase = base64.b64encode(b"amber garden saddle willow planet harbor timber").decode()
+    assert not is_encoded_prose(passphrase)
+    assert GATE.find_private({"": f'token = "{passphrase}"'})
     assert not GATE.find_private({"": f'token = "{once}"'})
     deep = prose
     for _ in range(5):

@@ -33,8 +33,8 @@ _MASKS: Final = re.compile(r"x{8,}|\*{4,}|#{8,}|0{16,}|[-_]here$|(?:^|[-_./:])yo
 _BASE64: Final = re.compile("((?:[0-9A-Za-z+/_-]{4}){8,}(?:[0-9A-Za-z+/_-]{2,3})?)={0,2}")
 _STANDARD: Final = str.maketrans("-_", "+/")
 _LEVELS: Final = 3
-_PROSE: Final = re.compile(r"[A-Za-z][a-z']*(?:[,.;:]? [A-Za-z][a-z']*){5,}[.!?]?\s*")
-"""Words of letters with blanks between them, which a generated password does not have."""
+_PROSE: Final = re.compile(r"(?=[^,.;:!?]*[,.;:!?])[A-Za-z][a-z']*(?:[,.;:]? [A-Za-z][a-z']*){5,}[.!?]?\s*")
+"""Words of letters with blanks and a punctuation mark, which neither a generated password nor a passphrase has."""
 _RUN: Final = re.compile("[0-9A-Za-z]{16}")
 _RUNS: Final = re.compile("[0-9A-Za-z]+")
 _KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
@@ -49,7 +49,7 @@ def is_masked(value: str) -> bool:
 
 
 def is_encoded_prose(value: str) -> bool:
-    """Return whether a value is prose in base64, once or several times; a secret in it is found where it is decoded."""
+    """Return whether a value is prose in base64, once or several times, and not a passphrase or a generated value."""
     for _ in range(_LEVELS):
         body = _BASE64.fullmatch(value)
         if body is None:
