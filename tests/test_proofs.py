@@ -130,7 +130,9 @@ def test_unexpected_errors_of_the_service_are_found_in_its_log() -> None:
     assert len(unexpected_errors("Traceback (most recent call last):\n  File x\nValueError\n")) == 1
 
 
-def test_a_process_that_ends_by_itself_is_an_unexpected_error(tmp_path: Path) -> None:
+def test_a_process_that_ends_by_itself_is_an_unexpected_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A crash between two kills is counted, although the next kill starts the process again; a kill is none."""
     field = OneFile(tmp_path)
     try:
@@ -144,6 +146,8 @@ def test_a_process_that_ends_by_itself_is_an_unexpected_error(tmp_path: Path) ->
         field.processes[0].wait()
         ended = "process 0 ended by itself with status"
         assert field.errors() == [f"{ended} -11", f"{ended} -11", f"{ended} -6"]
+        assert field.report_errors() == 3
+        assert capsys.readouterr().err.splitlines() == field.errors()
     finally:
         field.close()
 

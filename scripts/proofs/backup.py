@@ -133,7 +133,7 @@ def prove(engine: str, number: int, every: float, *, sabotage: bool) -> dict[str
             "missing": missing,
             "unusable": unusable,
             "refused": len(field.ledger.refused) + len(field.ledger.unanswered),
-            "tracebacks": len(field.errors()),
+            "tracebacks": field.report_errors(),
             "create_median_s": round(median(one.seconds for one in taken), 2) if taken else None,
             "restore_median_s": round(median(restoring), 2) if restoring else None,
             "seconds": round(time.monotonic() - start),

@@ -159,7 +159,7 @@ def report(field: Field, times: dict[str, list[float]], seconds: float) -> dict[
         "ready_median_s": {kind: round(median(taken), 2) for kind, taken in times.items() if taken},
         "ready_max_s": {kind: round(max(taken), 2) for kind, taken in times.items() if taken},
         "lost_at_commit": field.logged("the connection was lost at COMMIT"),
-        "tracebacks": len(field.errors()),
+        "tracebacks": field.report_errors(),
         "broken_files": len(field.check()),
         "seconds": round(seconds),
     }

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ from lib.processes import Application, end, free_port
 from proofs.crash_load import Ledger, Sender, submission
 
 READY_WITHIN: Final = 120.0
+_SHOWN: Final = 5
+"""How many unexpected errors are printed."""
 _COLUMNS: Final = (
     "submission_id",
     "producer_identity",
@@ -162,6 +165,13 @@ class Field:
         """Return the processes that ended by themselves, and the unexpected errors in their log."""
         ended = [text for process in range(len(self.processes)) for text in self._ended_alone(process)]
         return [*self._ended, *ended, *unexpected_errors(self._log.read_text(errors="replace"))]
+
+    def report_errors(self) -> int:
+        """Print the first of these errors, so that a failed proof says what it saw; return how many there are."""
+        errors = self.errors()
+        for text in errors[:_SHOWN]:
+            print(text, file=sys.stderr, flush=True)
+        return len(errors)
 
     def _ended_alone(self, process: int) -> list[str]:
         """Return whether a process has ended by itself, as a text with its status; a crash is a negative one."""

@@ -169,7 +169,7 @@ class Fight:
             "checkpoints": len(self.auditor.roots),
             "branches": len(branches(self.auditor.roots, leaves)),
             "doctor": self.hosts.doctor(),
-            "tracebacks": len(self.hosts.errors()),
+            "tracebacks": self.hosts.report_errors(),
             "paused_median_s": {kind: round(median(gaps), 1) for kind, gaps in self.times.items()},
             "paused_max_s": {kind: round(max(gaps), 1) for kind, gaps in self.times.items()},
             "load": round(os.getloadavg()[2], 1),

@@ -293,7 +293,7 @@ def command(engine: str, kills: int | None, form: closing.Form) -> None:
         changes = sum((world.done for world in scene.worlds), Counter[str]())
         numbers |= {"changes": dict(changes), "memories": scene.memories, "ended": len(scene.ended)}
         numbers |= {"broken_files": len(field.check()) + len(broken), "seconds": round(time.monotonic() - start)}
-        numbers["tracebacks"] = len(field.errors())
+        numbers["tracebacks"] = field.report_errors()
     scale = form.scale(KILLS[engine] // QUICK[engine], by_hand=kills is not None)
     numbers["too_little"] = closing.too_little(numbers | numbers["changes"], LEAST, scale)
     late = max(times.values()) > ARRIVES_WITHIN

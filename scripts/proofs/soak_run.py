@@ -243,7 +243,7 @@ class Soak:
                 "checkpoints": len(self.auditor.roots),
                 "branches": len(branches(self.auditor.roots, leaves)),
                 "leaves": len(leaves),
-                "tracebacks": len(self.field.errors()),
+                "tracebacks": self.field.report_errors(),
                 "files_broken": len(self.field.check()) + len(found_broken(self._mirror.file)),
                 "series": self.resources.judged(self.seconds),
                 "processes": dict(Counter(one.name for one in self.resources.series)),

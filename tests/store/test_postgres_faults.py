@@ -431,6 +431,24 @@ def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared
 # Lost connections
 
 
+def test_keys_that_a_new_primary_gives_out_again_meet_nothing(
+    process: Process, shared: Location, behind: Backends, policies: Path
+) -> None:
+    """A sequence advances on the standby only with a commit, so a failover sets it back over keys in memory."""
+    process.submit(event("first"))
+    (before,) = behind.ask("SELECT max(id) FROM antechamber.submissions")
+    behind.ask("SELECT setval('antechamber.submissions_id_seq', %s)", before)
+    behind.terminate()
+    other = Process(shared, policies)
+    try:
+        stored = [other.submit(event(f"other {number}")) for number in range(30)]
+    finally:
+        other.store.close()
+    stored += [process.submit(event(f"this {number}")) for number in range(30)]
+    assert {answer["disposition"] for answer in stored} == {"accepted-for-review"}
+    assert behind.ask("SELECT count(*) FROM antechamber.submissions") == [61]
+
+
 def test_a_connection_lost_before_commit_is_renewed_and_the_work_done_again(process: Process, behind: Backends) -> None:
     """When an administrator ends the connection during the work, it is stored once and the caller sees no error."""
     runs: list[int] = []

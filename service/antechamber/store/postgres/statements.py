@@ -90,7 +90,10 @@ def _hex(value: Any) -> Any:
 
 
 class SequenceStock:
-    """What one writer keeps between transactions: unused keys, known keys of producers and policies, and `lane`."""
+    """What one writer keeps between transactions: unused keys, known keys of producers and policies, and `lane`.
+
+    Unused keys are valid for one connection only.
+    """
 
     def __init__(self, lane: int = 0) -> None:
         self.keys: deque[int] = deque()
@@ -101,7 +104,7 @@ class SequenceStock:
 class PostgresStatements:
     """Implements store.statements.Statements over one connection, whose owner controls the transaction.
 
-    `stock` holds unused keys and outlives the connection.
+    `stock` holds unused keys and outlives the transaction.
     """
 
     def __init__(self, link: WatchedConnection, stock: SequenceStock | None = None) -> None:

@@ -50,6 +50,9 @@ class PostgresWriter:
         self._link = self._connected()
 
     def _connected(self) -> WatchedConnection:
+        # A standby knows of a sequence's numbers only what commits have brought it: a new primary may give out again
+        # what this process still holds.
+        self._stock.keys.clear()
         link = WatchedConnection(connect(self._url, self._watchdog), self._watchdog)
         try:
             link.send(single("register_writer"), {"writer_id": self._writer_id})
