@@ -120,9 +120,10 @@ class Matcher:
             if len(data) < SHORT:
                 return self._spans(text, effort, areas) if self._quick_look(data) else ()
         effort.spend(sum(end - start for start, end in areas) >> _PASS)
-        for start, end in areas:
-            if search(self._first_look, data, start, end) is not None:
-                return self._spans(text, effort, areas)
+        for number, (start, end) in enumerate(areas, 1):
+            first = search(self._first_look, data, start, end)
+            if first is not None:
+                return self._spans(text, effort, ((first[0][0], end), *areas[number:]))
         return ()
 
     def _spans(self, text: Text, effort: Effort, areas: Areas) -> Iterator[Span]:

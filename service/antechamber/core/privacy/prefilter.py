@@ -134,10 +134,12 @@ class Prefilter:
         self._indexes = [self._places[word] for word in words]
         self._whole_words = frozenset(index for index, place in enumerate(self._indexes) if place not in self._loose)
         self._literals = _automaton(words, Implementation.ContiguousNFA)
-        # Shapes have five signs, so that even a table of all transitions is small, and it is read in half the time.
-        self._shapes = _automaton(self._shaped, Implementation.DFA)
-        self._shape_rules = list(self._shaped.values())
-        self._any_shaped = reduce(or_, self._shape_rules, 0)
+        # Shapes of digits only overlap themselves in longer numbers, so that they are searched one by one.
+        self._digit_shapes = [(shape.encode(), rules) for shape, rules in self._shaped.items() if not shape.strip("0")]
+        # The others have five signs, so that even a table of all transitions is small and read in half the time.
+        self._shapes = _automaton((shape for shape in self._shaped if shape.strip("0")), Implementation.DFA)
+        self._shape_rules = [rules for shape, rules in self._shaped.items() if shape.strip("0")]
+        self._any_shaped = reduce(or_, self._shaped.values(), 0)
         self._coarse = frozenset(shape for shape in self._shaped if not COARSE_SIGNS.isdisjoint(shape))
         self._whole = {index: RuleCandidate(index, None) for index in rules}
         indexes = {place: index for index, place in enumerate(self._indexes)}
@@ -288,12 +290,13 @@ class Prefilter:
     def _of_shapes(self, data: bytes, forms: Iterable[Callable[[bytes], bytes]]) -> int:
         """Return the rules of which a text has a shape in one of some forms."""
         data = data.replace(_BORDER, _BETWEEN)
-        places: set[int] = set()
+        places, found = set[int](), 0
         for form in forms:
-            matches = self._shapes.find_matches_as_indexes(form(data), overlapping=True)
-            if matches:
-                places.update([match[0] for match in matches])
-        return reduce(or_, (self._shape_rules[place] for place in places), 0)
+            shape = form(data)
+            matches = self._shapes.find_matches_as_indexes(shape, overlapping=True)
+            places.update([match[0] for match in matches])
+            found |= reduce(or_, (rules for digits, rules in self._digit_shapes if digits in shape), 0)
+        return reduce(or_, (self._shape_rules[place] for place in places), found)
 
     def _satisfied(self, data: bytes, words: set[int], found: int) -> list[int]:
         """Return those of some rules whose demands a text satisfies, in order."""

@@ -9,7 +9,7 @@ import binascii
 import re
 import zlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from antechamber.core.privacy.decoders import Edit, without_overlaps
 from antechamber.core.privacy.effort import Effort
@@ -73,6 +73,14 @@ _NUMBERS: Final = {
     "unicode": (re.compile(r"(?<=\+)[0-9A-Fa-f]{4}"), (16,)),
 }
 """The numbers of each kind of row, and their bases."""
+
+
+class _Decoded(NamedTuple):
+    """What a run decodes to: the offset at which its text begins, the text, and the decoder."""
+
+    begin: int
+    plain: str
+    decoder: str
 
 
 def find_runs(text: str, effort: Effort, *, pairs: bool, codes: bool, dumps: bool) -> Iterator[Edit]:
@@ -143,23 +151,27 @@ def _find_base64(text: str, effort: Effort) -> Iterator[Edit]:
     # One byte for each character, so that offsets are the same.
     signs = text.encode("ascii", "replace").translate(_IS_BASE64)
     heads: dict[str, bool] = {}
+    known: dict[str, _Decoded | None] = {}
     place = signs.find(_RUN)
     while place >= 0:
         start, end = signs.rfind(b" ", 0, place) + 1, signs.find(b" ", place)
         if end < 0:
             end = len(signs)
         padding = _PADDING.match(text, end)
-        yield from _decode_run(text[start : padding.end() if padding else end], start, heads, effort)
+        run = text[start : padding.end() if padding else end]
+        if run not in known:
+            known[run] = _decode_run(run, heads, effort)
+        if (decoded := known[run]) is not None:
+            yield Edit(start + decoded.begin, start + len(run), decoded.plain, decoded.decoder)
         place = signs.find(_RUN, end)
 
 
-def _decode_run(run: str, place: int, heads: dict[str, bool], effort: Effort) -> Iterator[Edit]:
-    """Yield the edit of a run; `heads` are the beginnings of runs that were read, and whether they are text."""
+def _decode_run(run: str, heads: dict[str, bool], effort: Effort) -> _Decoded | None:
+    """Return what a run decodes to; `heads` are the beginnings of runs that were read, and whether they are text."""
     if (digits := _HEX.fullmatch(run)) is not None:
         plain = _readable(bytes.fromhex(digits[1]))
         if plain is not None:
-            yield Edit(place, place + len(run), plain, "hex")
-            return
+            return _Decoded(0, plain, "hex")
     begins = [0]
     for sign in _BREAK.finditer(run):
         if len(begins) > _TRIED:
@@ -169,11 +181,9 @@ def _decode_run(run: str, place: int, heads: dict[str, bool], effort: Effort) ->
     for begin in begins:
         plain = _read_base64(run[begin:].rstrip("="), heads, effort)
         if plain is not None:
-            yield Edit(place + begin, place + len(run), plain, "base64")
-            return
+            return _Decoded(begin, plain, "base64")
     plain = _read_base32(run.rstrip("="))
-    if plain is not None:
-        yield Edit(place, place + len(run), plain, "base32")
+    return _Decoded(0, plain, "base32") if plain is not None else None
 
 
 def _read_base32(body: str) -> str | None:

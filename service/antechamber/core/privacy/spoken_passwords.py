@@ -97,6 +97,8 @@ _OUTCOME: Final = re.compile(
     r"(?: \w+){0,2} (?:with|mit|avec|con) $"
 )
 """What is before the code of an error, as in `fails with ORA-00942`."""
+_WITH_WORDS: Final = ("with ", "mit ", "avec ", "con ")
+"""The ends of that, which few links have."""
 _ARGUMENT: Final = re.compile("[0-9]+[,)]")
 """A number among the arguments of a call."""
 _QUERY: Final = re.compile('"&[a-z]+=')
@@ -323,7 +325,8 @@ def _is_of_code(link: re.Match[str], window: str) -> bool:
         return True
     if sign == ":" and _ROLE.match(window, link.start()):
         return True
-    if _OUTCOME.search(window, 0, link.end()) or _ISSUE.match(window, link.start()):
+    is_outcome = sign.lower().endswith(_WITH_WORDS) and _OUTCOME.search(window, 0, link.end())
+    if is_outcome or _ISSUE.match(window, link.start()):
         return True
     if sign == "=" and (
         window[link.start() - 1 : link.start()] in _COMPARED
