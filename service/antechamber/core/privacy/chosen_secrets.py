@@ -6,7 +6,7 @@ from typing import Final
 
 from antechamber.core.privacy.letters import is_random_word
 from antechamber.core.privacy.passwords import is_bare_password, is_noise, is_secret, is_spoken_password
-from antechamber.core.privacy.phrases import is_hyphenated
+from antechamber.core.privacy.phrases import is_hyphenated, is_spoken_phrase
 
 _SIGNS: Final = re.compile("[!#$%^?@~+&*]")
 _BRACKETS: Final = re.compile(r"[\[\](){}<>|\\=/:,]")
@@ -63,4 +63,5 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "marked-password": is_marked_password,
     "recovery-code": is_recovery_code,
     "unmistakable": is_unmistakable,
+    "spoken-phrase": is_spoken_phrase,
 }

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from antechamber.core.privacy.words import NO_PHRASE, TECHNICAL
+from antechamber.core.privacy.words import NO_PHRASE, PROSE, TECHNICAL
 
 _PHRASE_WORDS: Final = 4
 _PHRASE_JOINT: Final = re.compile("[-_ .]")
@@ -21,6 +21,12 @@ def is_phrase(value: str) -> bool:
     """Return whether a value is a passphrase of plain words, and not a sentence or a name of code."""
     words = _PHRASE_JOINT.split(value)
     return len(words) >= _PHRASE_WORDS and all(map(str.islower, filter(str.isalpha, words))) and _are_words(words)
+
+
+def is_spoken_phrase(value: str) -> bool:
+    """Return whether words that follow the name of a passphrase are one, and no sentence about it."""
+    words = value.lower().split(" ")
+    return len(set(words)) == len(words) and not any(word in NO_PHRASE or word in PROSE for word in words)
 
 
 def is_hyphenated(value: str) -> bool:

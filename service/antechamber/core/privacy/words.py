@@ -42,6 +42,23 @@ NO_PHRASE: Final = (
     )
 )
 """Words that passphrases are not made of."""
+PROSE: Final = frozenset(
+    """
+    written down nowhere somewhere else kept known held lives living only inside outside every each both same
+    different two three four five six seven eight word words lowercase uppercase long longer short shorter see ask read
+    reads come comes taken loaded loads fetched sent given gives passed passes created chosen picked typed pasted copied
+    via per during after before until once still also just currently mandatory unnecessary impossible possible more less
+    than most least very too was were been being has had have does did done get gets got let lets like make makes made
+    what where which who whose why how because since while whether either neither nor but yet here there now soon later
+    again already often ever any anyone anything someone something everyone everything nobody nothing all some many few
+    such own out off over under above below near per about against into onto upon within without through across along
+    around split derived derive exported imported printed shown displayed logged leaked removed deleted added needs
+    asked expected accepted rejected verified checked tested configured managed handled delivered entered empty
+    separately together directly correctly automatically interactively offline online twice first second third last
+    next previous new old english german diceware
+    """.split()  # noqa: SIM905 -- as above
+)
+"""Words of sentences about passphrases; four others in a row, without any of these, are rather a passphrase."""
 TECHNICAL: Final = re.compile(
     r"""(?ix)
     v?[0-9]+(?:st|nd|rd|th|x|k|m|g|h|s|d|kb|mb|gb|ms|ns|px|pt|em|min|mins|sec|secs|hours?|days?|weeks?|months?|years?
