@@ -139,6 +139,7 @@ def test_no_repeated_look_alike_stalls_a_scan(pieces: list[str]) -> None:
     Hypothesis goes on from the texts that take the most lines, and so searches for worse ones than are known.
     """
     values = {"/payload": {"content": long("".join(pieces))}}
+    GATE.examine(values)  # The first look of a process at some numbers imports their numbering plan.
     found: list[Examination] = []
     lines = work(lambda: found.append(GATE.examine(values)))
     target(float(lines), label="lines of Python")

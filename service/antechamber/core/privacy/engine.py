@@ -14,6 +14,7 @@ from antechamber.core.privacy.layout import without_layout
 from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.spelled_prose import spelled_out
 from antechamber.core.privacy.splits import Row, rows_of_texts, rows_of_token
 from antechamber.core.privacy.texts import NAME, Text
 from antechamber.core.privacy.turned_runs import find_turned
@@ -127,8 +128,7 @@ class Search:
             yield view, self._prefilter
             chains += self._guesses(view)
             if prose is not None and view.is_readable:
-                plain = without_layout(view)
-                if plain is not None:
+                for plain in filter(None, (without_layout(view), spelled_out(view))):
                     yield plain, prose
         # A value that another view shows in one is named by that view.
         for view in chains:

@@ -96,12 +96,12 @@ class Matcher:
         Hidden characters are what a reader does not see in the text itself. Some decoders join words by chance, so that
         only a rule for secrets with a form finds something there. Between two values of an event that form must be the
         rule's own: an idempotency key and the scope after it look like a token with any prefix, or like the key of the
-        service that the scope is named after.
+        service that the scope is named after. Sentences are turned only if the text says that they are.
         """
         rule = self.rule
         if rule.kind == "hidden":
             return not decoded
-        if _LOOSE.isdisjoint(decoded):
+        if (_LOOSE - _TURNED if rule.kind == "hostile" else _LOOSE).isdisjoint(decoded):
             return True
         has_form = rule.kind == "secret" and self._search is None and not has_groups(rule.pattern)
         return has_form and not ("split" in decoded and (rule.general or rule.context))
@@ -241,6 +241,7 @@ def _edge(sign: str) -> str:
 
 _LOOSE: Final = frozenset({"listed", "markup", "reversed", "rot13", "split", "wrapped"})
 """Decoders that join words by chance, or make words of others."""
+_TURNED: Final = frozenset({"reversed", "rot13"})
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
 """An escape, a class, or the beginning of a group that captures."""
 _PASS: Final = 11

@@ -10,14 +10,14 @@ _LENGTHS: Final = range(3, 12)
 """Characters of the beginnings that are looked for."""
 _SMALL: Final = "abcdefghijklmnopqrstuvwxyz"
 _MOVED: Final = _SMALL[13:] + _SMALL[:13]
-_ROT13: Final = str.maketrans(_SMALL + _SMALL.upper(), _MOVED + _MOVED.upper())
+ROT13: Final = str.maketrans(_SMALL + _SMALL.upper(), _MOVED + _MOVED.upper())
 
 
 def find_turned(runs: Iterable[tuple[int, str]], beginnings: Container[str]) -> list[Edit]:
     """Return those random runs that begin, once they are turned, as tokens do (folded as the prefilter does)."""
     edits = []
     for start, run in runs:
-        for turned, decoder in ((run[::-1], "reversed"), (run.translate(_ROT13), "rot13")):
+        for turned, decoder in ((run[::-1], "reversed"), (run.translate(ROT13), "rot13")):
             head = fold_text(turned[: _LENGTHS.stop])
             if any(head[:size] in beginnings for size in _LENGTHS):
                 edits.append(Edit(start, start + len(run), turned, decoder))

@@ -1,0 +1,59 @@
+"""Prose that is spelled in another way: letters with a blank or a sign between them, backwards, or in ROT13.
+
+Only rules for what a text says to its reader search these forms; a reader decodes them without a tool.
+"""
+
+# ruff: noqa: RUF001 -- the signs of other scripts are searched for
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from antechamber.core.privacy.decoders import Edit, without_overlaps
+from antechamber.core.privacy.turned_runs import ROT13
+from antechamber.core.privacy.views import View, apply
+
+_LETTER: Final = r"[^\W\d_]"
+_BLANKS: Final = re.compile(rf"(?<!\S){_LETTER}(?:[ \t\u3000]{{1,4}}[^\s\0](?![^\s\0])){{9,}}")
+"""Single characters with blanks between them; several blanks divide words."""
+_SIGNS: Final = re.compile(
+    rf"(?<!\w){_LETTER}([.\-_*·|~+]){_LETTER}(?:\1{_LETTER}){{0,24}}"
+    rf"(?:[ \t]{{1,3}}{_LETTER}(?:\1{_LETTER}){{0,24}}){{2,}}(?!\w)"
+)
+"""Three words or more whose letters have the same sign between them; a bounded word keeps the search linear."""
+_WORD_BORDER: Final = re.compile(r"[ \t]{2,}|\u3000{2,}")
+_LEAST_LETTERS: Final = 8
+_SENTENCE: Final = re.compile(r"[^\n\0.!?。！？]{8,}")
+_NAMES_ROT13: Final = re.compile("rot-?13|caesar|cäsar|césar|цезар|凯撒|シーザー", re.IGNORECASE)
+_NAMES_BACKWARDS: Final = re.compile(
+    "backwards?|reversed?|rückwärts|umgekehrt|à l['’]envers|al revés|de trás para|наоборот|задом|反着|倒着|逆から|逆順",
+    re.IGNORECASE,
+)
+"""What a text calls these ways; without that its reader would not decode it."""
+
+
+def spelled_out(view: View) -> View | None:
+    """Return a view with its prose as it is usually spelled; None if all of it is."""
+    edits = list(without_overlaps([*_find_spaced(view.text), *_find_turned(view.text)]))
+    return View(apply(view.text, edits), view, edits, view.level + 1) if edits else None
+
+
+def _find_spaced(text: str) -> Iterator[Edit]:
+    for match in _BLANKS.finditer(text):
+        words = ["".join(word.split()) for word in _WORD_BORDER.split(match[0])]
+        if sum(map(str.isalpha, match[0])) >= _LEAST_LETTERS:
+            yield Edit(match.start(), match.end(), " ".join(words), "spaced")
+    for match in _SIGNS.finditer(text):
+        yield Edit(match.start(), match.end(), match[0].replace(match[1], ""), "spaced")
+
+
+def _find_turned(text: str) -> Iterator[Edit]:
+    """Yield the sentences of a text that says that it is in ROT13 or backwards."""
+    in_rot13, backwards = _NAMES_ROT13.search(text), _NAMES_BACKWARDS.search(text)
+    if in_rot13 is None and backwards is None:
+        return
+    for match in _SENTENCE.finditer(text):
+        if in_rot13 is not None:
+            yield Edit(match.start(), match.end(), match[0].translate(ROT13), "rot13")
+        else:
+            yield Edit(match.start(), match.end(), match[0][::-1], "reversed")
