@@ -16,8 +16,8 @@ from antechamber.core.privacy.hostile_prose import (
 )
 from lib.labelled.prose_texts import Text
 
-_ROUNDS: Final = 8
-_AVERAGED: Final = 4
+_ROUNDS: Final = 16
+_AVERAGED: Final = 8
 """The last rounds, whose weights are averaged."""
 _RATE: Final = 0.2
 _DECAY: Final = 1e-2

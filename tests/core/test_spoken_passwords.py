@@ -131,3 +131,23 @@ def test_a_value_is_found_beside_what_it_opens(text: str, value: str) -> None:
 def test_what_only_resembles_a_password_is_none(text: str) -> None:
     """Programs, keys, comparisons, calls, resources, digests and accounts are no values."""
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("new pass for the label printer: 7P7n9" + "UeQ3vnX", "7P7n9" + "UeQ3vnX"),
+        ("测试环境的口令填 0BUAH" + "dGdm0FB 就行", "0BUAH" + "dGdm0FB"),
+        ("パスワードに aJHDE" + "bCh5kis を入れて", "aJHDE" + "bCh5kis"),
+        ("The archive opens with Green" + "Apples_1987", "Green" + "Apples_1987"),
+    ],
+)
+def test_a_value_is_found_behind_more_links(text: str, value: str) -> None:
+    """Verbs and particles in Chinese and Japanese, and two words with a number behind what they open."""
+    assert found(text) == [value]
+
+
+@pytest.mark.parametrize("text", ["The wifi is Fritz" + "-Boxes7590", "write the credentials issue to #security"])
+def test_the_name_of_a_network_or_a_channel_is_no_password(text: str) -> None:
+    """Networks are named like passwords, and channels begin with a sign."""
+    assert found(text) == []

@@ -372,3 +372,11 @@ def test_a_message_in_tags_is_apart_from_the_word_before_it() -> None:
     tags = "".join(chr(0xE0000 + ord(sign)) for sign in TOKEN)
     assert {one.rule_id for one in GATE.find_private({"": f"all tests passed{tags}"})} >= {"github-token"}
     assert [edit.text for edit in find_escapes("a\U000e0062c")] == ["b"]
+
+
+@pytest.mark.parametrize("size", [4, 8])
+def test_a_short_password_in_groups_of_digits_is_found(size: int) -> None:
+    """What was joined before it was decoded is no chance, so that a rule without a form of its own judges it too."""
+    digits = ("FTP_PASS" + "WORD: nouvelle_Teapot40").encode().hex()
+    text = "value is " + " ".join(digits[place : place + size] for place in range(0, len(digits), size))
+    assert any(finding.decoded == ("split", "hex") for finding in GATE.find_private({"": text}))

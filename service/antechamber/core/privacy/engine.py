@@ -11,7 +11,7 @@ from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import plain_punctuation
 from antechamber.core.privacy.layout import without_layout
-from antechamber.core.privacy.matcher import Matcher
+from antechamber.core.privacy.matcher import Matcher, after_encodings
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.spelled_prose import spelled_out
@@ -180,7 +180,7 @@ class Search:
                 if not view.may_begin(span.start):
                     continue
                 spot = view.locate(span.start, span.end)
-                in_pieces = "split" in spot.decoded
+                in_pieces = "split" in after_encodings(spot.decoded)
                 if matcher.fits(spot.decoded) and not (in_pieces and span.end - span.start < _SHORTEST_SPLIT):
                     for part, start, end in self._split(index, spot.start, spot.end, event, spot.decoded):
                         yield Sighting(index, part, start, end, span.in_context, spot.decoded)

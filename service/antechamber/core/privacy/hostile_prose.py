@@ -23,7 +23,7 @@ from zlib import crc32
 
 from antechamber.core.privacy.effort import Effort
 
-PLACES: Final = 1 << 17
+PLACES: Final = 1 << 20
 """Weights of a model."""
 _MASK: Final = PLACES - 1
 _HEAD: Final = struct.Struct("<2f16s")

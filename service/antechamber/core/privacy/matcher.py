@@ -101,6 +101,7 @@ class Matcher:
         rule = self.rule
         if rule.kind == "hidden":
             return not decoded
+        decoded = after_encodings(decoded)
         if (_LOOSE - _TURNED if rule.kind == "hostile" else _LOOSE).isdisjoint(decoded):
             return True
         has_form = rule.kind == "secret" and self._search is None and not has_groups(rule.pattern)
@@ -234,6 +235,14 @@ class Matcher:
         return has_word(self._context, around)
 
 
+def after_encodings(decoded: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the decoders behind the last encoding.
+
+    What was joined before it is no chance: other bytes would be no text.
+    """
+    return decoded[max((place for place, name in enumerate(decoded, 1) if name in _ENCODINGS), default=0) :]
+
+
 def _edge(sign: str) -> str:
     """Return a letter if a character may belong to a word in ASCII, else a blank."""
     return "x" if sign.isascii() and sign.isalnum() else " "
@@ -241,6 +250,7 @@ def _edge(sign: str) -> str:
 
 _LOOSE: Final = frozenset({"listed", "markup", "reversed", "rot13", "split", "wrapped"})
 """Decoders that join words by chance, or make words of others."""
+_ENCODINGS: Final = frozenset({"base32", "base64", "hex"})
 _TURNED: Final = frozenset({"reversed", "rot13"})
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
 """An escape, a class, or the beginning of a group that captures."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antechamber.core.privacy.automata import Offsets, compile_set, search
-from antechamber.core.privacy.chosen_secrets import is_unmistakable
+from antechamber.core.privacy.chosen_secrets import is_joined, is_unmistakable
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.passwords import (
     is_member,
@@ -53,7 +53,8 @@ _POSSIBLE: Final = (
 """A value that may be a secret, roughly; RE2 reads a text in a tenth of the time of the patterns for values."""
 _FILLERS: Final = (
     "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|"
-    "literally|jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
+    "literally|since (?:today|yesterday)|seit (?:heute|gestern)|"
+    "jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
     "まだ|現在|目前|仍然|还是) ?){0,3}"
 )
 _LINKS: Final = (
@@ -68,9 +69,9 @@ _DIGEST: Final = "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)"
 _SIGNS: Final = (
     f"{_DIGEST}[:=：＝]{{1,2}}>?|"
     "[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|換成|换成|更改为|ではなく|というのは|"
-    "是|为|為|は|を|를|을|叫|用|が|、|는|은|输入|輸入|たら"
+    "是|为|為|は|を|に|를|을|叫|用|が|、|는|은|输入?|輸入|填|栏?粘贴|たら"
 )
-_SIGN_STARTS: Final = "-:=：＝→⇒/,，、(（改设設置换換更でとというは是为為を를을叫用がは는은输輸入たら"
+_SIGN_STARTS: Final = "-:=：＝→⇒/,，、(（改设設置换換更でとというは是为為を를을叫用がは는은输輸入たらに填栏粘"
 """The characters with which a link of signs begins."""
 _LINK: Final = re.compile(
     rf"(?:(?<![a-zäöüßéèáíóúñа-яё])(?:{by_first_letter(_LINKS)})[ ]|(?=[{_SIGN_STARTS}])(?:{_SIGNS}))"
@@ -180,6 +181,8 @@ _LONG_NUMBER: Final = 6
 _CUES: Final = 5
 _PASSWORD_GROUPS: Final = (1, 3)
 _LOCK_GROUP: Final = 5
+_NETWORK: Final = frozenset("wW")
+"""The first letters of cues that are networks."""
 _ACCOUNT: Final = re.compile("[a-z]+@[a-z]+[0-9]*")
 """An account on a machine, which answers a question for a login."""
 _LOGIN: Final = re.compile(
@@ -211,6 +214,7 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         if _OTHER_NOUN.match(text, end) is not None or _is_called(text, start, end):
             continue
         judge.is_password, judge.is_lock = group in _PASSWORD_GROUPS, group == _LOCK_GROUP
+        judge.is_network = text[start : start + 1] in _NETWORK
         is_login = _LOGIN.fullmatch(text, start, end) is not None
         for span in _spans_of(text, start, end, judge):
             if span[0] >= done and not (
@@ -245,24 +249,26 @@ class _Judge:
 
     def __init__(self, effort: Effort) -> None:
         self.effort = effort
-        self._known: dict[tuple[str, str, bool, bool, bool], tuple[int, bool]] = {}
+        self._known: dict[tuple[str | bool, ...], tuple[int, bool]] = {}
         self.is_password = False
         """Whether the cue names a password, and not a secret of another kind."""
         self.is_lock = False
         """Whether the cue only names what a password opens, so that a value has to be unmistakable."""
+        self.is_network = False
+        """Whether that is a wireless network, whose name may look like a password."""
 
     def span(self, match: re.Match[str], *, linked: bool) -> tuple[int, int] | None:
         """Return the span of a match's value if it looks like a secret."""
         group = "quoted" if match["quoted"] else "bare"
         value, start = match[group], match.start(group)
         self.effort.spend()
-        case = (group, value, self.is_password, self.is_lock, linked)
+        case = (group, value, self.is_password, self.is_lock, self.is_network, linked)
         known = self._known.get(case)
         if known is None:
             self.effort.spend(_JUDGED + len(value) // _LENGTH)
             if self.is_lock:
                 value = value.rstrip(_TRAIL_OF_BARE) if group == "bare" else value
-                known = len(value), is_unmistakable(value)
+                known = len(value), is_unmistakable(value) or (not self.is_network and is_joined(value))
             else:
                 known = _judge(value, group, is_password=self.is_password, linked=linked)
             self._known[case] = known

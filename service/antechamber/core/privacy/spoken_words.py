@@ -21,7 +21,7 @@ _LOGIN_WORDS: Final = (
     "senha|palavra[- ]passe|credenciais|(?:mud|alter|troc)[a-z]{1,3} a senha para|"
     "parola d['’]ordine|credenziali|cambiat[oa] la password in|"
     "has[łl][oa]|wachtwoord(?:en)?|lösenord(?:et)?|adgangskoden?|passord(?:et)?|"
-    "(?:the|my|la|le|mi|mon|key ?store|root|admin|db|router|guest|wi-?fi|login|temp) pass"
+    "(?:the|my|new|la|le|mi|mon|key ?store|root|admin|db|router|guest|wi-?fi|login|temp) pass"
 )
 _KEY_WORDS: Final = (
     "token de acceso|(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
@@ -44,7 +44,7 @@ _LOCK_WORDS: Final = (
 )
 CUE: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
-    "|(密码|密碼|口令|登[录錄]|凭据|凭证|パスワード|パスフレーズ|パス[はが：:]|合言葉|暗証(?:番号|コード)?|"
+    "|(密码|密碼|口令|登[录錄]|凭据|凭证|パスワード|パスフレーズ|パス[はが：:、]|合言葉|暗証(?:番号|コード)?|"
     "ログイン|認証情報|비밀번호|비번|암호|[Пп]арол(?:ь|я|ем|и|ю)(?: (?:от|для|к) [а-яё-]{2,20})?|[Уу]чётные данные)"
     "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵)|"
     "(?:(?i:api)|액세스|비밀|접근) ?키|토큰|시크릿|[Кк]люч(?:а|ом)? (?i:api|доступа)|[Тт]окен(?:а|ом)?)"

@@ -87,7 +87,7 @@ PLACEHOLDER: Final = re.compile(
     .*(?:example|sample|placeholder|change[-_ ]?(?:me|it|this)|replace[-_ ]?(?:me|with|this)|insert[-_ ]|your[-_ ]|dummy
         |to[-_]?do\b|fixme|not[-_]?(?:a[-_])?real|(?:put|add|enter|fill)[-_ ](?:your|in|the|here)|goes[-_]?here
         |[-_ ]here$).* |
-    \w+[\#@](?:password|passwd|secret|token|key) | your\w* |
+    \w+[\#@](?:password|passwd|secret|token|key) | your\w* | \#[a-z][a-z-]+ |
     (?:my|the|a|some|any|this|new|old|user|db|admin|root|test|fake|mock|super|user(?:name)?|login|e?mail|default|valid
         |invalid|wrong|correct)?
     [-_ ]?(?:super|very|top)?
