@@ -483,3 +483,10 @@ def test_a_mask_beside_a_token_does_not_hide_it() -> None:
     assert found("sk-proj-your-key-here") == set()
     for text in (f"{token}{'x' * 8}", f"your-{token}", f"{token}-here", f"{'x' * 24}{token}"):
         assert "openai-project-key" in found(f"Use sk-proj-{text} now."), text
+
+
+@pytest.mark.parametrize("write", [str.lower, str.capitalize, str.title, str.upper])
+def test_a_context_word_of_another_script_counts_at_the_beginning_of_a_sentence(write: Callable[[str], str]) -> None:
+    """Beyond ASCII the first look knows only the forms that it is given, so that each usual one is given."""
+    found = GATE.find_private({"": write("единен граждански номер") + ": 70100" + "22083"})
+    assert "bg-egn" in {finding.rule_id for finding in found}

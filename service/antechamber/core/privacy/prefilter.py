@@ -193,7 +193,7 @@ class Prefilter:
         needed = context_of(rule)
         # Beyond ASCII, the automaton knows only the forms that it is given.
         written = {form for word in needed for form in forms_of(word)}
-        forms = {form for word in written for form in (word, word.upper(), word.title())}
+        forms = {form for word in written for form in (word, word.upper(), word.title(), word.capitalize())}
         words = frozenset(self._place(fold_text(form)) for form in sorted(forms))
         self._loose.update(self._place(fold_text(form)) for form in forms if not form.isascii())
         literals = needs.literals
