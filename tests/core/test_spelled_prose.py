@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001 -- Chinese has commas of its own
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,14 +70,8 @@ def test_words_with_blanks_between_their_letters_are_read(words: list[str]) -> N
 
 @pytest.mark.parametrize("unit", ["a.", "a. ", "a b ", "a.b ", "a.b.c  ", "a   ", "rot13 a. "])
 def test_the_search_is_linear(unit: str) -> None:
-    """A text of the largest size takes a bounded number of steps; a quadratic search would not end here."""
-    spelled_out(View(unit * (64_000 // len(unit))))
-
-
-def test_every_word_of_a_spelled_text_keeps_its_letters() -> None:
-    """Nothing but blanks and signs is removed."""
-    text = "k e e p   e v e r y   l e t t e r"
-    assert re.sub(r"\s", "", read(text) or "") == re.sub(r"\s", "", text)
+    """A million characters take a second; a quadratic search takes an hour, so that the limit of each test ends it."""
+    spelled_out(View(unit * (1_000_000 // len(unit))))
 
 
 @pytest.mark.parametrize(

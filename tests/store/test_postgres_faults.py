@@ -431,10 +431,10 @@ def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared
 # Lost connections
 
 
-def test_keys_that_a_new_primary_gives_out_again_meet_nothing(
+def test_keys_that_a_new_primary_gives_out_again_are_not_used(
     process: Process, shared: Location, behind: Backends, policies: Path
 ) -> None:
-    """A sequence advances on the standby only with a commit, so a failover sets it back over keys in memory."""
+    """A sequence advances on the standby only with a commit, so a failover sets it back behind keys in memory."""
     process.submit(event("first"))
     (before,) = behind.ask("SELECT max(id) FROM antechamber.submissions")
     behind.ask("SELECT setval('antechamber.submissions_id_seq', %s)", before)

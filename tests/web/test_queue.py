@@ -88,7 +88,9 @@ def test_texts_that_need_care_come_first_with_the_reason(service: Service) -> No
     assert page.count(">instructions to an AI reader<") == 1
     warnings = desk.browser.get(f"/review/{spoken}").text.partition('id="warnings"')[2].partition("</p>")[0]
     anchors = re.findall(r'href="#(found-\d+)"', warnings)
-    assert len(anchors) == len({*anchors}) > 1
+    assert len(anchors) == len({*anchors})
+    assert "request to ignore instructions" in warnings
+    assert "request to hide something" in warnings
     assert all(f'id="{anchor}"' in desk.browser.get(f"/review/{spoken}").text for anchor in anchors)
 
 

@@ -96,7 +96,7 @@ class Matcher:
         Hidden characters are what a reader does not see in the text itself. Some decoders join words by chance, so that
         only a rule for secrets with a form finds something there. Between two values of an event that form must be the
         rule's own: an idempotency key and the scope after it look like a token with any prefix, or like the key of the
-        service that the scope is named after. Sentences are turned only if the text says that they are.
+        service that the scope is named after. The sentences of a text are turned only if it names that spelling.
         """
         rule = self.rule
         if rule.kind == "hidden":
@@ -238,7 +238,7 @@ class Matcher:
 def after_encodings(decoded: tuple[str, ...]) -> tuple[str, ...]:
     """Return the decoders behind the last encoding.
 
-    What was joined before it is no chance: other bytes would be no text.
+    Pieces that were joined before it belong together: joined wrongly, they would not decode to text.
     """
     return decoded[max((place for place, name in enumerate(decoded, 1) if name in _ENCODINGS), default=0) :]
 

@@ -134,7 +134,7 @@ class Prefilter:
         self._indexes = [self._places[word] for word in words]
         self._whole_words = frozenset(index for index, place in enumerate(self._indexes) if place not in self._loose)
         self._literals = _automaton(words, Implementation.ContiguousNFA)
-        # Shapes of digits only overlap themselves in longer numbers, so that they are searched one by one.
+        # A shape that has only digits matches at each digit of a longer number, so each of them is searched by itself.
         self._digit_shapes = [(shape.encode(), rules) for shape, rules in self._shaped.items() if not shape.strip("0")]
         # The others have five signs, so that even a table of all transitions is small and read in half the time.
         self._shapes = _automaton((shape for shape in self._shaped if shape.strip("0")), Implementation.DFA)

@@ -1,6 +1,6 @@
 """Prose that is spelled in another way: letters with a blank or a sign between them, backwards, or in ROT13.
 
-Only rules for what a text says to its reader search these forms; a reader decodes them without a tool.
+Only the rules for hostile text search these forms. A language model reads them as easily as plain text.
 """
 
 # ruff: noqa: RUF001 -- the signs of other scripts are searched for
@@ -24,12 +24,12 @@ _SIGNS: Final = re.compile(
 _WORD_BORDER: Final = re.compile(r"[ \t]{2,}|\u3000{2,}")
 _LEAST_LETTERS: Final = 8
 _SENTENCE: Final = re.compile(r"[^\n\0.!?。！？]{8,}")
-_NAMES_ROT13: Final = re.compile("rot-?13|caesar|cäsar|césar|цезар|凯撒|シーザー", re.IGNORECASE)
+_NAMES_ROT13: Final = re.compile("rot-?13", re.IGNORECASE)
 _NAMES_BACKWARDS: Final = re.compile(
     "backwards?|reversed?|rückwärts|umgekehrt|à l['’]envers|al revés|de trás para|наоборот|задом|反着|倒着|逆から|逆順",
     re.IGNORECASE,
 )
-"""What a text calls these ways; without that its reader would not decode it."""
+"""How a text names these spellings; sentences are decoded only where one of the names occurs."""
 
 
 def spelled_out(view: View) -> View | None:

@@ -50,8 +50,8 @@ class PostgresWriter:
         self._link = self._connected()
 
     def _connected(self) -> WatchedConnection:
-        # A standby knows of a sequence's numbers only what commits have brought it: a new primary may give out again
-        # what this process still holds.
+        # A standby learns of a sequence's numbers only with commits, so a new primary may give out numbers again that
+        # this process still holds.
         self._stock.keys.clear()
         link = WatchedConnection(connect(self._url, self._watchdog), self._watchdog)
         try:
