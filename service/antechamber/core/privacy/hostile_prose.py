@@ -15,9 +15,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import accumulate, compress, pairwise, zip_longest
+from itertools import accumulate, compress, pairwise, repeat, zip_longest
 from math import inf, sqrt
-from operator import add, mul, sub
+from operator import add, itemgetter, mul, sub
 from typing import Final
 from zlib import crc32
 
@@ -90,7 +90,8 @@ class Model:
         if not suspicious:
             return
         spans = [*map(re.Match.span, _TOKEN.finditer(text))]
-        bounds = bounds_of(text, tokens, spans)
+        low, high = max(0, suspicious[0][0] - _STEP - 1), min(len(tokens), suspicious[-1][1] + _STEP + 1)
+        bounds = bounds_of(text, tokens, spans, low, high)
         near, far = (map(self._weight_at, places) for places in pairs)
         sums = [0.0, *accumulate(map(add, map(self.weight, tokens), map(add, near, far)))]
         place = 0
@@ -143,18 +144,21 @@ def find_hostile_prose(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     yield from shipped_model().find(text)
 
 
-def bounds_of(text: str, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the indexes of tokens where sentences and texts begin, and the end; `spans` are the tokens' own."""
-    bounds = {0, len(tokens)}
-    for index, token in enumerate(tokens):
-        if token == _BORDER:
-            bounds |= {index, index + 1}
-        elif token in _STOPS and is_stop(text, *spans[index]):
+def bounds_of(text: str, tokens: Sequence[str], spans: Sequence[tuple[int, int]], low: int, high: int) -> list[int]:
+    """Return the indexes of tokens where sentences and texts begin, from `low` up to `high`, which count as such too.
+
+    `spans` are the tokens' own.
+    """
+    borders = [*compress(range(low, high), map(_BORDER.__eq__, tokens[low:high]))]
+    bounds = {low, high, *borders, *map((1).__add__, borders)}
+    for index in compress(range(low, high), map(_STOPS.__contains__, tokens[low:high])):
+        if is_stop(text, *spans[index]):
             bounds.add(index + 1)
     # Items and comments often end without a sign, so that one of them would lower the score of the next.
-    begins = [start for start, _ in spans]
-    for line in _LINE.finditer(text):
-        bounds |= {bisect_left(begins, line.start()), bisect_left(begins, line.end())}
+    begins = [*map(itemgetter(0), spans)]
+    lines = [*_LINE.finditer(text, spans[low][0], spans[high - 1][1])]
+    for edge in (re.Match.start, re.Match.end):
+        bounds.update(map(bisect_left, repeat(begins), map(edge, lines)))
     return sorted(bounds)
 
 
