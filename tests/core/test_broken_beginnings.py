@@ -58,11 +58,11 @@ def test_without_beginnings_there_are_no_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turned", "decoder"), [((f"ghp_{REST}")[::-1], "reversed"), (encode(f"ghp_{REST}", "rot13"), "rot13")]
+    ("turned", "decoder"), [((f"ghp_{REST}")[::-1], "reversed-token"), (encode(f"ghp_{REST}", "rot13"), "rot13-token")]
 )
 def test_a_token_is_found_backwards_and_with_moved_letters(turned: str, decoder: str) -> None:
-    """The finding marks the run; words in code are not turned."""
-    text = f"echo {turned} | rev"
+    """The finding marks the run, also where the text does not name the spelling; words in code are not turned."""
+    text = f"echo {turned} | decode"
     found = [one for one in GATE.find_private({"": text}) if one.rule_id == "github-token"]
     assert [(text[one.start : one.end], one.decoded) for one in found] == [(turned, (decoder,))]
     assert find_turned(random_runs("sha256_of_the_longest_phg_word2"), halves_of(frozenset({"ghp_"})).wholes) == []

@@ -33,8 +33,8 @@ def test_rules_that_a_policy_switched_off_can_be_asked_for() -> None:
 
 def test_a_short_word_before_a_line_break_is_no_half_of_a_value() -> None:
     """A line break joins runs of four characters and more."""
-    assert list(find_joints("ab\ncdefgh", quoted=True, spaced=False)) == []
-    assert [edit.decoder for edit in find_joints("abcd\nefgh", quoted=True, spaced=False)] == ["wrapped"]
+    assert list(find_joints("ab\ncdefgh", quoted=True)) == []
+    assert [edit.decoder for edit in find_joints("abcd\nefgh", quoted=True)] == ["wrapped"]
 
 
 def test_pairs_of_digits_that_are_no_text_stay() -> None:

@@ -28,7 +28,7 @@ def test_a_value_is_found_near_a_word_for_a_password(text: str) -> None:
     """No word has to link them; signs around the value are not part of it."""
     assert found(text) == [VALUE]
     assert may_have_password(text.encode())
-    assert "nearby-password" in [one.rule_id for one in GATE.scan({"": text})]
+    assert not {"nearby-password", "spoken-secret"}.isdisjoint(one.rule_id for one in GATE.scan({"": text}))
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antechamber.core.privacy import decoders
+from antechamber.core.privacy import spaced_values
 from antechamber.core.privacy.decoders import Edit, find_compositions, find_escapes, find_joints
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign, is_plain, plain_punctuation
 from antechamber.core.privacy.runs import find_runs
+from antechamber.core.privacy.spaced_values import find_spaced
 from antechamber.core.privacy.views import MAX_LEVELS, Chains, View, all_views, apply
 from support import GATE
 
@@ -284,8 +285,8 @@ def test_a_long_text_with_many_folded_signs_is_folded_as_a_whole(signs: list[str
 
 def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
     """Two plain words with further words on both lines are no value; all other pieces may be one."""
-    assert list(find_joints("Stop the old\n  workers, then", quoted=True, spaced=False)) == []
-    assert list(find_joints("Drain old workers.\nThen migrate", quoted=True, spaced=False)) == []
+    assert list(find_joints("Stop the old\n  workers, then", quoted=True)) == []
+    assert list(find_joints("Drain old workers.\nThen migrate", quoted=True)) == []
     for text in (
         "key abcd\nefgh\nijkl",
         "abcd\nefgh and",
@@ -293,7 +294,7 @@ def test_words_of_a_sentence_are_not_joined_at_a_line_break() -> None:
         "key abCd\nefgh and",
         "a_bcd\nefgh a",
     ):
-        assert "wrapped" in {edit.decoder for edit in find_joints(text, quoted=True, spaced=False)}, text
+        assert "wrapped" in {edit.decoder for edit in find_joints(text, quoted=True)}, text
 
 
 def test_decoders_leave_what_they_cannot_read() -> None:
@@ -301,9 +302,9 @@ def test_decoders_leave_what_they_cannot_read() -> None:
     assert list(find_escapes("=FF=FE \\U00FFFFFF"))[-1].text == "\ufffd"
     assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False, codes=False, dumps=False)) == []
     assert list(find_runs("ff " * 12, Effort(), pairs=True, codes=False, dumps=False)) == []
-    assert list(find_joints("a b c d e f g h", quoted=True, spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
-    assert list(find_joints("a b c  d e f g h", quoted=True, spaced=True)) == [Edit(0, 16, "abc defgh", "spaced")]
-    assert list(find_joints("a  b  c  d  e  f  g  h", quoted=True, spaced=True)) == [Edit(0, 22, "abcdefgh", "spaced")]
+    assert list(find_spaced("a b c d e f g h")) == [Edit(0, 15, "abcdefgh", "spaced")]
+    assert list(find_spaced("a b c  d e f g h")) == [Edit(0, 16, "abc defgh", "spaced")]
+    assert list(find_spaced("a  b  c  d  e  f  g  h")) == [Edit(0, 22, "abcdefgh", "spaced")]
     cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
     assert [edit.text for edit in find_runs(cut, Effort(), pairs=False, codes=False, dumps=False)] == [
         "gr\u00fc\u00dfe und mehr "
@@ -314,16 +315,16 @@ def test_decoders_leave_what_they_cannot_read() -> None:
 def test_the_first_look_at_spaced_characters_misses_none(signs: list[str]) -> None:
     """All are found that the pattern alone finds, whatever is around them."""
     text = "".join(signs)
-    found = [(edit.start, edit.end) for edit in find_joints(text, quoted=True, spaced=True) if edit.decoder == "spaced"]
-    assert found == [match.span() for match in decoders._SPACES.finditer(text)]
+    found = [(edit.start, edit.end) for edit in find_spaced(text)]
+    assert found == [match.span() for match in spaced_values._SPACES.finditer(text)]
 
 
 @pytest.mark.parametrize("joint", ['"a" + "b" + ', "abcd\n"])
 def test_a_text_of_more_joints_than_a_view_may_have_is_not_checked(joint: str) -> None:
     """Quotation marks with operators and line breaks within values are counted before they are collected."""
-    assert list(find_joints(joint * 9, quoted=True, spaced=False))
+    assert list(find_joints(joint * 9, quoted=True))
     with pytest.raises(EffortSpentError):
-        list(find_joints(joint * 20_000, quoted=True, spaced=False))
+        list(find_joints(joint * 20_000, quoted=True))
 
 
 def test_marks_without_a_composed_form_go_from_ascii_and_stay_elsewhere() -> None:

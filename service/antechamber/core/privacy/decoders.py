@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.folding import fold_sign
 from antechamber.core.privacy.selectors import SELECTORS, spell_selectors
 
 MOST_EDITS: Final = 5_000
 """Edits of one view."""
-_SIGN: Final = "[0-9A-Za-z_+/=.~-]"
+SIGN: Final = "[0-9A-Za-z_+/=.~-]"
+"""A sign of tokens."""
 _TAG: Final = "\U000e0020-\U000e007e"
-_NUMBER: Final = r"[0-9]{2}(?:[0-9]|(?:ms|[smhd])?(?:[^0-9A-Za-z_=]|\Z))"
+_NUMBER: Final = r"[0-9]{2}[0-9]*(?:ms|[smhd])?(?:[^0-9A-Za-z_=]|\Z)"
 """A number behind an equals sign in code, as in `timeout=30`, which is no escape."""
 _BETWEEN: Final = "[!-<>-~]{0,3}"
 """Signs between two of the quoted-printable signs that show that what follows is no number."""
@@ -77,38 +77,41 @@ _JOINTS: Final = re.compile(
     r"[ \t]*\\?(?:\r?\n[ \t]*)?(?:\|\||\.\.|<<|[+.&~])[ \t]*[\\_]?(?:\r?\n[ \t]*)?"
     r"|(?<=\")[ \t]*\\?\r?\n[ \t]*(?=\"[^\"])|(?<=')[ \t]*\\?\r?\n[ \t]*(?='[^'])"
     r"|[ \t]*(?:;[ \t]*)?\r?\n[ \t]*[$@]?[A-Za-z_][\w.]{0,40}[ \t]*(?:\+=|\.=|<<|&=)[ \t]*"
+    r"|[ \t]*\)[ \t]*;?[ \t]*(?:\r?\n[ \t]*[A-Za-z_]{0,40})?\.(?:append|concat|add|push|write|put)\([ \t]*"
     r")[\"'`](?=[!-~]))"
-    rf"|(?<={_SIGN}[\"'`])(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN})(?!{_PREFIX}[\"'`])))"
+    rf"|(?<={SIGN}[\"'`])(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*(?:-[ \t]{{1,4}})?)?[\"'`]"
+    rf"(?={SIGN})(?!{_PREFIX}[\"'`])(?!sha[0-9]{{3}}-)))"
 )
 """Quotation marks with an operator between them, without one on two lines, or with a statement that appends."""
 _WRAPS: Final = re.compile(
-    rf"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r-]\n)[ \t>|*#]*(?={_SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
+    r"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r\u21a9\u21b5-]\n)(?:[ \t]*(?://|--|;)[ \t]|[ \t>|*#]*)"
+    rf"(?={SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
 )
 """A line break and the signs behind it. Both patterns begin with a sign that is rare, so that the search is quick."""
 MARKUP_TAG: Final = "/?(?:a|b|code|em|font|i|s|span|strong|u|wbr)(?: ?/)?"
 """An element of HTML that divides no words, without its brackets."""
 _MARKUP: Final = re.compile(
-    rf"[<*](?<={_SIGN}{{4}}[<*])(?:(?<=<)(?:!--[^<>\n]{{0,40}}--|{MARKUP_TAG})>(?:<{MARKUP_TAG}>){{0,3}}|(?<=\*)\*)"
-    rf"(?={_SIGN}{{2}})"
+    rf"[<*](?<={SIGN}{{4}}[<*])(?:(?<=<)(?:!--[^<>\n]{{0,40}}--|{MARKUP_TAG})>(?:<{MARKUP_TAG}>){{0,3}}|(?<=\*)\*)"
+    rf"(?={SIGN}{{2}})"
 )
 """A comment, elements or the mark of bold letters within a value; a reader sees the value without them."""
-_BEFORE_WRAP: Final = " \t\\\r"
-_AT_WRAP: Final = re.compile(rf"{_SIGN}{{4}}")
+_BEFORE_WRAP: Final = " \t\\\r\u21a9\u21b5"
+_CONTINUATION: Final = re.compile("(?<![ \\t])\\\\\\Z|[\u21a9\u21b5]")
+"""The sign of a line that goes on; in a shell, a blank before the backslash divides arguments."""
+_LINE_HEADS: Final = " \t>|*#/;-"
+"""What formats put before each line."""
+_LINE: Final = re.compile(r"\S+(?=[ \t\r]*(?:\n|\Z))")
+"""A line without blanks."""
+_MEMBER: Final = re.compile("[=:]")
+_NARROWEST: Final = 8
+"""Characters of the shortest line that is cut at a width."""
+_AT_WRAP: Final = re.compile(rf"{SIGN}{{4}}")
 _WORD_BEFORE: Final = re.compile(r"[ \t][A-Z]?[a-z]{1,15}\.?\Z")
 _WORD_BEHIND: Final = re.compile(r"[A-Z]?[a-z]{1,15}[.,;:]?[ \t]")
 _LONGEST_BEFORE: Final = 18
 """Characters of the longest match of the former."""
-_SPACES: Final = re.compile(
-    rf"(?<![^\s\"'`(\[:=])(?P<spaced>{_SIGN}[ \t]{{1,2}}(?:[!-~][ \t]{{1,2}}){{6,}}{_SIGN})(?![^\s\"'`)\].,;])"
-)
-_MAY_BE_SPACED: Final = compile_set(
-    rf"(?:\A|[\x00-\x20\"'`(\[:=]|[^\x00-\x7f]){_SIGN}[ \t]{{1,2}}(?:[!-~][ \t]{{1,2}}){{6}}[!-~]"
-)
-"""What every text has in which characters are spaced; RE2 reads a text in a tenth of the time."""
 _SHORTEST_MESSAGE: Final = 12
 """Characters of a message in tags."""
-_BLANKS: Final = re.compile("[ \t]+")
-_BLANK: Final = re.compile("[ \t]([ \t]?)")
 
 
 class Edit(NamedTuple):
@@ -168,11 +171,10 @@ def _has_digit_among_letters(run: re.Match[str]) -> bool:
     return _AMONG_LETTERS.search(run[0]) is not None
 
 
-def find_joints(text: str, *, quoted: bool, spaced: bool) -> Iterator[Edit]:
-    """Yield what interrupts a value: line breaks, blanks between characters, markup, quotation marks with an operator.
+def find_joints(text: str, *, quoted: bool) -> Iterator[Edit]:
+    """Yield what interrupts a value: line breaks, markup, quotation marks with an operator.
 
-    Quotation marks and markup are searched only if a text is `quoted`, blanks between single characters only if it is
-    `spaced`.
+    Quotation marks and markup are searched only if a text is `quoted`.
 
     Raises EffortSpentError if there are too many.
     """
@@ -180,16 +182,7 @@ def find_joints(text: str, *, quoted: bool, spaced: bool) -> Iterator[Edit]:
     if quoted:
         edits += _bounded(Edit(*match.span(), "", match.lastgroup or "") for match in _JOINTS.finditer(text))
         edits += _bounded(Edit(*match.span(), "", "markup") for match in _MARKUP.finditer(text))
-    if spaced and _MAY_BE_SPACED(text.encode(errors="replace")):
-        edits += (Edit(match.start(), match.end(), _unspaced(match[0]), "spaced") for match in _SPACES.finditer(text))
     yield from without_overlaps(edits)
-
-
-def _unspaced(text: str) -> str:
-    """Return characters without the blanks between them; two blanks divide words of letters, if others have one."""
-    joined = _BLANKS.sub("", text)
-    is_words = joined.isalpha() and len(text) < 3 * len(joined) - 2
-    return _BLANK.sub(r"\1", text) if is_words else joined
 
 
 def _bounded(edits: Iterable[Edit]) -> list[Edit]:
@@ -213,7 +206,25 @@ def _find_wraps(text: str) -> Iterator[Edit]:
         if _AT_WRAP.match(text, max(0, start - 4), start) and not (
             _WORD_BEHIND.match(text, match.end()) and _WORD_BEFORE.search(text, max(0, start - _LONGEST_BEFORE), start)
         ):
-            yield Edit(start, match.end(), "", "wrapped")
+            yield Edit(start, match.end(), "", "continued" if _is_continued(text, start, match) else "wrapped")
+
+
+def _is_continued(text: str, start: int, wrap: re.Match[str]) -> bool:
+    """Return whether a line surely goes on in the next one: a sign says so, or both are cut at the same width.
+
+    A member of its own on the second line, such as `DEBUG=1`, does not belong to a value on the first one.
+    """
+    end = text[max(0, start - 1) : wrap.start()].rstrip("\r")
+    if _CONTINUATION.search(end) is not None:
+        return True
+    first = text.rfind("\n", 0, start) + 1
+    line = text[first:start].lstrip(_LINE_HEADS)
+    follows = _LINE.match(text, wrap.end())
+    if follows is None or (_MEMBER.search(follows[0]) and _MEMBER.search(line)):
+        return False
+    before = text[text.rfind("\n", 0, max(0, first - 1)) + 1 : max(0, first - 1)].strip(f"{_LINE_HEADS}\r")
+    size = len(follows[0])
+    return len(line) >= _NARROWEST and (size == len(line) or (size < len(line) == len(before)))
 
 
 def without_overlaps(edits: Iterable[Edit]) -> Iterator[Edit]:

@@ -141,10 +141,13 @@ class Gate:
         return Examination(list(self._without_general(findings)), search.steps)
 
     def _without_general(self, findings: list[Finding]) -> Iterator[Finding]:
-        """Yield the findings without those of general rules where another rule names the cause more exactly."""
+        """Yield the findings without those of general rules where another rule of the kind names the cause exactly."""
         exact = [one for one in findings if one.rule_id not in self._general]
         for one in findings:
-            if one.rule_id not in self._general or not any(map(one.overlaps, exact)):
+            kind = self.kinds[one.rule_id]
+            if one.rule_id not in self._general or not any(
+                one.overlaps(other) and self.kinds[other.rule_id] == kind for other in exact
+            ):
                 yield one
 
     def _finding(

@@ -61,7 +61,7 @@ def is_random_word(letters: str) -> bool:
         return is_gibberish(letters)
     words = _HUMP.findall(letters)
     size = len(letters) / len(words)
-    odd = sum(map(_is_odd, words))
+    odd = sum(map(is_odd, words))
     strange = odd + sum(word.isupper() and word.lower() not in _SHORT_FORMS for word in words)
     return (
         (odd >= _LEAST_ODD and size <= _LONGEST_WORD)
@@ -71,7 +71,7 @@ def is_random_word(letters: str) -> bool:
     )
 
 
-def _is_odd(word: str) -> bool:
+def is_odd(word: str) -> bool:
     """Return whether a part of a name is no word: without a vowel, or with letters in a row that words do not have."""
     lower = word.lower()
     if lower in _SHORT_FORMS or word.isupper() or len(word) == 1:

@@ -12,6 +12,7 @@ from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.prefilter import Areas
 from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.runs import ENCODINGS
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.texts import SHORT, Text
 from antechamber.core.privacy.values import (
@@ -96,13 +97,13 @@ class Matcher:
         Hidden characters are what a reader does not see in the text itself. Some decoders join words by chance, so that
         only a rule for secrets with a form finds something there. Between two values of an event that form must be the
         rule's own: an idempotency key and the scope after it look like a token with any prefix, or like the key of the
-        service that the scope is named after. The sentences of a text are turned only if it names that spelling.
+        service that the scope is named after.
         """
         rule = self.rule
         if rule.kind == "hidden":
             return not decoded
         decoded = after_encodings(decoded)
-        if (_LOOSE - _TURNED if rule.kind == "hostile" else _LOOSE).isdisjoint(decoded):
+        if _LOOSE.isdisjoint(decoded):
             return True
         has_form = rule.kind == "secret" and self._search is None and not has_groups(rule.pattern)
         return has_form and not ("split" in decoded and (rule.general or rule.context))
@@ -248,10 +249,9 @@ def _edge(sign: str) -> str:
     return "x" if sign.isascii() and sign.isalnum() else " "
 
 
-_LOOSE: Final = frozenset({"listed", "markup", "reversed", "rot13", "split", "wrapped"})
+_LOOSE: Final = frozenset({"listed", "markup", "reversed-token", "rot13-token", "split", "wrapped"})
 """Decoders that join words by chance, or make words of others."""
-_ENCODINGS: Final = frozenset({"base32", "base64", "hex"})
-_TURNED: Final = frozenset({"reversed", "rot13"})
+_ENCODINGS: Final = ENCODINGS | {"base85", "uuencoded"}
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
 """An escape, a class, or the beginning of a group that captures."""
 _PASS: Final = 11

@@ -15,6 +15,7 @@ _LEAST_SPACED: Final = 3
 _MOST_SPACED: Final = 5
 _SHORTEST_WORD: Final = 3
 _LONG_NUMBER: Final = 4
+_ENDS_WITH_NUMBER: Final = re.compile("[a-z][-_. ][0-9]{2,4}$")
 
 
 def is_phrase(value: str) -> bool:
@@ -60,8 +61,14 @@ def is_long_phrase(value: str) -> bool:
     """Return whether a value is a passphrase that does not occur in prose: several words and a number."""
     parts = len(_PHRASE_JOINT.split(value))
     return (
-        (is_numbered(value) or _is_phrase_with_number(value)) and (parts >= _PHRASE_WORDS or value != value.lower())
+        (is_numbered(value) or _is_phrase_with_number(value))
+        and (parts >= _PHRASE_WORDS or value != value.lower() or _has_several_joints(value))
     ) or (is_grouped(value) and (parts >= _PHRASE_WORDS or _are_unusual(_PHRASE_JOINT.split(value))))
+
+
+def _has_several_joints(value: str) -> bool:
+    """Return whether different signs join the words and the number of a value, as in `maple-river_83`."""
+    return len(set(_PHRASE_JOINT.findall(value))) > 1 and _ENDS_WITH_NUMBER.search(value) is not None
 
 
 def _is_phrase_with_number(value: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antechamber.core.privacy import (
+    access_values,
     cards,
     checks,
     chosen_secrets,
@@ -39,9 +40,10 @@ CHECKS: Final[dict[str, Check]] = {
 Look = Callable[[bytes], bool]
 """Returns whether a text (UTF-8) may have a value of a search."""
 
-LOOKS: Final[dict[str, Look]] = {**nearby_passwords.LOOKS, **seed_phrases.LOOKS}
+LOOKS: Final[dict[str, Look]] = {**access_values.LOOKS, **nearby_passwords.LOOKS, **seed_phrases.LOOKS}
 """Looks that are cheaper than the pattern of a rule with such a search, and rule out more texts."""
 SEARCHES: Final[dict[str, Search]] = {
+    **access_values.SEARCHES,
     **cards.SEARCHES,
     **disguises.SEARCHES,
     **emails.SEARCHES,

@@ -1,4 +1,4 @@
-"""Runs: parts of a text in base64, base64url, base32 or hexadecimal, and rows of the codes of characters.
+"""Runs: parts of a text in base64, base64url, base32, base58 or hexadecimal, and rows of the codes of characters.
 
 Each decoder yields edits in ascending order, which do not overlap. A part that decodes to nothing readable is left
 alone.
@@ -18,10 +18,17 @@ _PAIRS: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:0x[0-9A-Fa-f]{2}(?:(?:,\s*|\s+)0x[0-9A-Fa-f]{2}){7,}"
     r"|(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){6,})(?![0-9A-Za-z])"
 )
-_DUMP_LINE: Final = r"[0-9A-Fa-f]{4,12}(?P<colon>:?)[ \t]+(?P<groups>(?:[0-9A-Fa-f]{2,8}[ \t]{1,2}|[0-9A-Fa-f]{2,8}$)+)"
+_DUMP_LINE: Final = (
+    r"(?:0x)?[0-9A-Fa-f]{4,16}(?: <[^<>\n]{1,60}>)?(?P<colon>:?)[ \t]+"
+    r"(?P<groups>(?:(?:0x)?[0-9A-Fa-f]{2,8}[ \t]{1,2}|(?:0x)?[0-9A-Fa-f]{2,8}$)+)"
+)
 _DUMP: Final = re.compile(rf"^[ \t]*{_DUMP_LINE}", re.MULTILINE)
 """A line of a dump: an offset, and groups of bytes as `xxd`, `hexdump` and `od -x` print them."""
-_MAY_BE_DUMP: Final = re.compile(r"^[ \t]*[0-9A-Fa-f]{4,12}:?[ \t]+[0-9A-Fa-f]{2,8}[ \t]", re.MULTILINE)
+_SHOWN: Final = bytes(code if code >= 32 or chr(code).isspace() else 10 for code in range(256))  # noqa: PLR2004 -- ASCII
+"""Maps control signs, which files have among their texts, to line breaks."""
+_MAY_BE_DUMP: Final = re.compile(
+    r"^[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}(?: <[^<>\n]{1,60}>)?:?[ \t]+(?:0x)?[0-9A-Fa-f]{2,8}[ \t]", re.MULTILINE
+)
 _MOST_BYTES: Final = 16
 """Bytes of a line of a dump; what follows is the same in ASCII."""
 _WORD: Final = 4
@@ -34,9 +41,17 @@ _RUN: Final = b"a" * 16
 _PADDING: Final = re.compile("={1,2}")
 _HEX: Final = re.compile(r"(?:0?[xX])?((?:[0-9A-Fa-f]{2}){8,})")
 """A run in hexadecimal, with the prefix of a number, or of a bytea of PostgreSQL without its backslash."""
+_PADDED: Final = re.compile(r"(?:^|[=\s\"'])=\Z")
+"""Padding before a run, which is then backwards; a single sign behind a name is none."""
 _STRING_END: Final = b"\0\xff"
 """What a string of C ends with, and what an erased memory is filled with."""
 _BASE32: Final = re.compile("[A-Z2-7]{16,}|[a-z2-7]{16,}")
+_BASE58: Final = re.compile("(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[1-9A-HJ-NP-Za-km-z]{16,240}")
+"""A run in base58; a longer one takes time with the square of its length."""
+_ALPHABET58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_VALUES58: Final = {sign: value for value, sign in enumerate(_ALPHABET58)}
+_CHECKSUM58: Final = 4
+"""Bytes at the end of Base58Check."""
 _PAIR_SIGNS: Final = re.compile(r"0x|\\x|[^0-9A-Fa-f]")
 _BREAK: Final = re.compile("[/_+-]")
 _STANDARD: Final = str.maketrans("-_", "+/")
@@ -75,6 +90,10 @@ _NUMBERS: Final = {
 """The numbers of each kind of row, and their bases."""
 
 
+ENCODINGS: Final = frozenset({"base32", "base58", "base64", "hex"})
+"""The decoders of whole runs: what several joined pieces decode to shows that they belong together."""
+
+
 class _Decoded(NamedTuple):
     """What a run decodes to: the offset at which its text begins, the text, and the decoder."""
 
@@ -100,7 +119,7 @@ def find_runs(text: str, effort: Effort, *, pairs: bool, codes: bool, dumps: boo
 
 def _find_pairs(text: str) -> Iterator[Edit]:
     for match in _PAIRS.finditer(text):
-        plain = _readable(bytes.fromhex(_PAIR_SIGNS.sub("", match[0])))
+        plain = as_text(bytes.fromhex(_PAIR_SIGNS.sub("", match[0])))
         if plain is not None:
             yield Edit(match.start(), match.end(), plain, "hex")
 
@@ -113,14 +132,14 @@ def _find_dumps(text: str, effort: Effort) -> Iterator[Edit]:
     for last, line in enumerate(lines):
         end = text.find("\n", line.end("groups") - 1) % (len(text) + 1)
         if last + 1 == len(lines) or lines[last + 1].start() != end + 1:
-            plain = _readable(b"".join(map(_bytes_of_line, lines[first : last + 1])))
+            plain = as_text(b"".join(map(_bytes_of_line, lines[first : last + 1])).translate(_SHOWN))
             if plain is not None:
                 yield Edit(lines[first].start(), end, plain, "hex")
             first = last + 1
 
 
 def _bytes_of_line(line: re.Match[str]) -> bytes:
-    groups = line["groups"].split()
+    groups = line["groups"].replace("0x", "").split()
     if not line["colon"] and all(len(group) == _WORD for group in groups):
         groups = [group[2:] + group[:2] for group in groups]
     digits = "".join(groups)[: 2 * _MOST_BYTES]
@@ -142,7 +161,7 @@ def _find_codes(text: str) -> Iterator[Edit]:
 def _spell(numbers: list[str], base: int) -> str | None:
     """Return what some numbers spell as codes of characters in ASCII; None if it is no text."""
     try:
-        return _readable(bytes(int(number, base) for number in numbers))
+        return as_text(bytes(int(number, base) for number in numbers))
     except ValueError:
         return None
 
@@ -161,6 +180,8 @@ def _find_base64(text: str, effort: Effort) -> Iterator[Edit]:
         run = text[start : padding.end() if padding else end]
         if run not in known:
             known[run] = _decode_run(run, heads, effort)
+            if known[run] is None and _PADDED.search(text, max(0, start - 2), start) is not None:
+                known[run] = _decode_run(text[start:end][::-1], heads, effort)
         if (decoded := known[run]) is not None:
             yield Edit(start + decoded.begin, start + len(run), decoded.plain, decoded.decoder)
         place = signs.find(_RUN, end)
@@ -169,7 +190,7 @@ def _find_base64(text: str, effort: Effort) -> Iterator[Edit]:
 def _decode_run(run: str, heads: dict[str, bool], effort: Effort) -> _Decoded | None:
     """Return what a run decodes to; `heads` are the beginnings of runs that were read, and whether they are text."""
     if (digits := _HEX.fullmatch(run)) is not None:
-        plain = _readable(bytes.fromhex(digits[1]))
+        plain = as_text(bytes.fromhex(digits[1]))
         if plain is not None:
             return _Decoded(0, plain, "hex")
     begins = [0]
@@ -182,15 +203,34 @@ def _decode_run(run: str, heads: dict[str, bool], effort: Effort) -> _Decoded | 
         plain = _read_base64(run[begin:].rstrip("="), heads, effort)
         if plain is not None:
             return _Decoded(begin, plain, "base64")
-    plain = _read_base32(run.rstrip("="))
-    return _Decoded(0, plain, "base32") if plain is not None else None
+    return _decode_words(run.rstrip("="))
+
+
+def _decode_words(body: str) -> _Decoded | None:
+    """Return what a run without signs decodes to."""
+    for decoder, read in (("base32", _read_base32), ("base58", _read_base58)):
+        plain = read(body)
+        if plain is not None:
+            return _Decoded(0, plain, decoder)
+    return None
+
+
+def _read_base58(body: str) -> str | None:
+    """Return the text of a run in base58, with or without a checksum (Bitcoin, Base58Check); None if it is no text."""
+    if _BASE58.fullmatch(body) is None:
+        return None
+    number = 0
+    for sign in body:
+        number = 58 * number + _VALUES58[sign]
+    data = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return as_text(data) or as_text(data[:-_CHECKSUM58])
 
 
 def _read_base32(body: str) -> str | None:
     """Return the text of a run in base32 (RFC 4648); None if it is no text."""
     if _BASE32.fullmatch(body) is None or len(body) % 8 in {1, 3, 6}:
         return None
-    return _readable(base64.b32decode(body.upper() + "=" * (-len(body) % 8)))
+    return as_text(base64.b32decode(body.upper() + "=" * (-len(body) % 8)))
 
 
 def _read_base64(body: str, heads: dict[str, bool], effort: Effort) -> str | None:
@@ -200,13 +240,13 @@ def _read_base64(body: str, heads: dict[str, bool], effort: Effort) -> str | Non
     # Most runs are words and paths, whose first bytes are no text.
     head = body[:8]
     if head not in heads:
-        heads[head] = _readable(binascii.a2b_base64(head.translate(_STANDARD)), 1) is not None
+        heads[head] = as_text(binascii.a2b_base64(head.translate(_STANDARD)), 1) is not None
     if not heads[head]:
         if not body.startswith(_COMPRESSED):
             return None
         effort.spend(_INFLATING)
         return _inflate(body)
-    return _readable(_bytes_of(body))
+    return as_text(_bytes_of(body))
 
 
 def _bytes_of(body: str) -> bytes:
@@ -218,12 +258,12 @@ def _bytes_of(body: str) -> bytes:
 def _inflate(body: str) -> str | None:
     """Return the beginning of a text that was compressed (gzip or zlib) before it was encoded in base64."""
     try:
-        return _readable(zlib.decompressobj(_ANY_FORMAT).decompress(_bytes_of(body), _MOST_INFLATED))
+        return as_text(zlib.decompressobj(_ANY_FORMAT).decompress(_bytes_of(body), _MOST_INFLATED))
     except zlib.error:
         return None
 
 
-def _readable(data: bytes, least: int = _SHORTEST) -> str | None:
+def as_text(data: bytes, least: int = _SHORTEST) -> str | None:
     """Return decoded bytes as text; None if they are no text or have fewer characters than `least`."""
     if not any(data[1::2]):
         data = data[::2]  # UTF-16 with ASCII characters

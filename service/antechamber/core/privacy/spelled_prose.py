@@ -1,16 +1,13 @@
-"""Prose that is spelled in another way: letters with a blank or a sign between them, backwards, or in ROT13.
+"""Prose that is spelled in another way: letters with a blank or a sign between them.
 
 Only the rules for hostile text search these forms. A language model reads them as easily as plain text.
 """
-
-# ruff: noqa: RUF001 -- the signs of other scripts are searched for
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from antechamber.core.privacy.decoders import Edit, without_overlaps
-from antechamber.core.privacy.turned_runs import ROT13
 from antechamber.core.privacy.views import View, apply
 
 _LETTER: Final = r"[^\W\d_]"
@@ -23,18 +20,11 @@ _SIGNS: Final = re.compile(
 """Three words or more whose letters have the same sign between them; a bounded word keeps the search linear."""
 _WORD_BORDER: Final = re.compile(r"[ \t]{2,}|\u3000{2,}")
 _LEAST_LETTERS: Final = 8
-_SENTENCE: Final = re.compile(r"[^\n\0.!?。！？]{8,}")
-_NAMES_ROT13: Final = re.compile("rot-?13", re.IGNORECASE)
-_NAMES_BACKWARDS: Final = re.compile(
-    "backwards?|reversed?|rückwärts|umgekehrt|à l['’]envers|al revés|de trás para|наоборот|задом|反着|倒着|逆から|逆順",
-    re.IGNORECASE,
-)
-"""How a text names these spellings; sentences are decoded only where one of the names occurs."""
 
 
 def spelled_out(view: View) -> View | None:
     """Return a view with its prose as it is usually spelled; None if all of it is."""
-    edits = list(without_overlaps([*_find_spaced(view.text), *_find_turned(view.text)]))
+    edits = list(without_overlaps(_find_spaced(view.text)))
     return View(apply(view.text, edits), view, edits, view.level + 1) if edits else None
 
 
@@ -45,15 +35,3 @@ def _find_spaced(text: str) -> Iterator[Edit]:
             yield Edit(match.start(), match.end(), " ".join(words), "spaced")
     for match in _SIGNS.finditer(text):
         yield Edit(match.start(), match.end(), match[0].replace(match[1], ""), "spaced")
-
-
-def _find_turned(text: str) -> Iterator[Edit]:
-    """Yield the sentences of a text that says that it is in ROT13 or backwards."""
-    in_rot13, backwards = _NAMES_ROT13.search(text), _NAMES_BACKWARDS.search(text)
-    if in_rot13 is None and backwards is None:
-        return
-    for match in _SENTENCE.finditer(text):
-        if in_rot13 is not None:
-            yield Edit(match.start(), match.end(), match[0].translate(ROT13), "rot13")
-        else:
-            yield Edit(match.start(), match.end(), match[0][::-1], "reversed")

@@ -78,8 +78,8 @@ _LINK: Final = re.compile(
     rf"[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})",
     re.IGNORECASE,
 )
-_PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$")
-"""What is before a slash in an absolute path; elsewhere a slash may divide an account and its password."""
+_PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$|[a-z]{2}:[\w./-]*$")
+"""What is before a slash in a path or a reference; elsewhere a slash may divide an account and its password."""
 _ROLE: Final = re.compile(r"(?<![\w:]):[a-z]+:`")
 """A role in reStructuredText, as in ``:mod:`ssl```."""
 _ATTRIBUTE: Final = re.compile("(?:type|inputmode|autocomplete|name|id|class|role|for|placeholder|method|rel|target)$")

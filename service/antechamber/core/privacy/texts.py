@@ -9,8 +9,11 @@ from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.decoders import MARKUP_TAG
+from antechamber.core.privacy.joined_literals import JOINED
+from antechamber.core.privacy.named_encodings import NAMES
 from antechamber.core.privacy.runs import CODES
 from antechamber.core.privacy.selectors import SELECTORS
+from antechamber.core.privacy.spaced_values import GAPPED
 from antechamber.core.privacy.splits import GROUPS
 from antechamber.core.privacy.tables import NAMED_COLUMN
 
@@ -32,24 +35,27 @@ _ESCAPE: Final = (
     f"|[{SELECTORS}]{{4}}"
 )
 _JOINED: Final = (
-    r"[\"'`][ \t,|.<+&~_\\\r\n]*[\"'`][!-~]|[\"'`][ \t]*;?[ \t]*\r?\n[ \t]*[$@]?[0-9A-Za-z_.]+[ \t]*(?:[+.&]=|<<)|"
+    r"[\"'`][ \t,|.<+&~_\\\r\n-]*[\"'`][!-~]|[\"'`][ \t]*;?[ \t]*\r?\n[ \t]*[$@]?[0-9A-Za-z_.]+[ \t]*(?:[+.&]=|<<)|"
+    r"[\"'`][ \t]*\)[^\"'`\n]{0,20}\n?[^\"'`\n]{0,60}\.(?:append|concat|add|push|write|put)\([ \t]*[\"'`]|"
     rf"{_SIGN}{{4}}(?:\*\*{_SIGN}|<(?:!--|{MARKUP_TAG}>))"
 )
 _STEPS: Final = (
     r"[\x01-\x08\x0b-\x1f\x7f]|[^\x00-\x7f]",
     _JOINED,
-    rf"[0-9A-Za-z_+/=.~ \t\\\r-]\n[ \t>|*#]*{_SIGN}{{4}}",
-    rf"{_ALNUM}(?:{_BLANK}{{1,2}}{_ALNUM}){{3}}",
+    rf"[0-9A-Za-z_+/=.~ \t\\\r\x{{21a9}}\x{{21b5}}-]\n[ \t>|*#/;-]*{_SIGN}{{4}}",
+    rf"{_ALNUM}(?:{_BLANK}{{1,2}}{_ALNUM}){{3}}|{GAPPED}",
     _ESCAPE,
     rf"{_ALNUM}{{16}}",
     rf"{_ALNUM}{{2}}(?:{_BLANK}{_ALNUM}{{2}}){{7}}|0x{_ALNUM}{{2}}(?:{_BLANK}+0x{_ALNUM}{{2}}){{7}}",
     NAMED_COLUMN,
 )
 """What a text has in which a step of decoding is possible."""
+_WORDS: Final = (NAMES, JOINED)
+"""The same of steps that depend on words; with the others in one automaton these would have too many states."""
 _ROWS: Final = (CODES, "|".join(GROUPS))
-"""The same of steps that read rows of equal parts; with the others in one automaton these would have many states."""
-FOLD, QUOTED, WRAPPED, SPACED, ESCAPED, RUN, PAIRS, TABLE, CODED, GROUPED = (
-    1 << place for place in range(len(_STEPS) + len(_ROWS))
+"""The same of steps that read rows of equal parts."""
+FOLD, QUOTED, WRAPPED, SPACED, ESCAPED, RUN, PAIRS, TABLE, NAMED, LITERALS, CODED, GROUPED = (
+    1 << place for place in range(len(_STEPS) + len(_WORDS) + len(_ROWS))
 )
 """Traits: each step of decoding that is possible."""
 DECODABLE: Final = (GROUPED << 1) - 1
@@ -78,6 +84,7 @@ _MIXED: Final = "[A-Za-z][0-9]{2}|[0-9]{2}[A-Za-z]"
 _LOOK: Final = compile_set(*_STEPS, _NAME, _NUMBER, _TOKEN, _MIXED)
 _BITS: Final = [*(1 << place for place in range(len(_STEPS))), NAME, NUMBER, TOKEN, MIXED]
 """The trait of each of these patterns."""
+_LOOK_FOR_WORDS: Final = compile_set(*_WORDS)
 _LOOK_FOR_ROWS: Final = compile_set(*_ROWS)
 _LONG_LOOK: Final = compile_set(*_STEPS)
 """The same for long texts: of each combination of partial matches the automaton builds a state, at a few µs each."""
@@ -132,6 +139,8 @@ def _traits_of(data: bytes) -> int:
         found, traits = _LONG_LOOK(data), SIZES
     for place in found:
         traits |= _BITS[place]
+    for word in _LOOK_FOR_WORDS(data):
+        traits |= NAMED << word
     for row in _LOOK_FOR_ROWS(data):
         traits |= CODED << row
     return traits

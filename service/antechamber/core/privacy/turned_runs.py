@@ -17,7 +17,7 @@ def find_turned(runs: Iterable[tuple[int, str]], beginnings: Container[str]) -> 
     """Return those random runs that begin, once they are turned, as tokens do (folded as the prefilter does)."""
     edits = []
     for start, run in runs:
-        for turned, decoder in ((run[::-1], "reversed"), (run.translate(ROT13), "rot13")):
+        for turned, decoder in ((run[::-1], "reversed-token"), (run.translate(ROT13), "rot13-token")):
             head = fold_text(turned[: _LENGTHS.stop])
             if any(head[:size] in beginnings for size in _LENGTHS):
                 edits.append(Edit(start, start + len(run), turned, decoder))

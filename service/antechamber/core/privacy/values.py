@@ -8,7 +8,7 @@ from typing import Final
 
 COMMON_PLACEHOLDERS: Final = (
     r"[x*.#-]+",
-    r"(?:<.*>|\{.*\}|\[.*\]|%.*%|\$.*|%\(.*)",
+    r"(?:<.*>|\{.*\}|\[.*\]|%.*%|\$(?:[^A-Za-z].*|[A-Za-z_][\w.:>/\[\]()-]*)?|%\(.*)",
     r"(?:your|my|some|the|an?|this|insert|enter|put|replace)[-_ .].*",
     r"(?:change[-_]?me|placeholder|redacted|removed|hidden|masked|todo|none|null|undefined|dummy|fake|sample|example)",
 )

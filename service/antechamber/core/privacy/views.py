@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
@@ -13,11 +14,15 @@ from antechamber.core.privacy.decoders import (
     find_escapes,
     find_folds,
     find_joints,
+    without_overlaps,
 )
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign, is_plain
-from antechamber.core.privacy.runs import find_runs
+from antechamber.core.privacy.joined_literals import add_joined_literals
+from antechamber.core.privacy.named_encodings import TURNED, find_named, span_in_line
+from antechamber.core.privacy.runs import ENCODINGS, find_runs
+from antechamber.core.privacy.spaced_values import find_spaced
 from antechamber.core.privacy.splits import Row, rows_of_groups
 from antechamber.core.privacy.tables import find_cells, has_numbered_column
 from antechamber.core.privacy.texts import (
@@ -26,6 +31,8 @@ from antechamber.core.privacy.texts import (
     ESCAPED,
     FOLD,
     GROUPED,
+    LITERALS,
+    NAMED,
     NUMBER,
     PAIRS,
     QUOTED,
@@ -96,6 +103,23 @@ class View:
         """Whether a reader sees this text: it is the original, or that with its look-alikes folded."""
         return self._parent is None or isinstance(self._edits, _Lazy)
 
+    @cached_property
+    def is_turned(self) -> bool:
+        """Whether this is what lines say backwards or in ROT13, most of which are neither."""
+        if self._parent is None or self._has_only(TURNED):
+            return self._parent is not None
+        return self.level == self._parent.level and self._parent.is_turned
+
+    @property
+    def may_be_turned(self) -> bool:
+        """Whether lines may be backwards or in ROT13: those that a reader sees, or those of an encoded text."""
+        return self.is_readable or self._has_only(ENCODINGS)
+
+    def _has_only(self, decoders: frozenset[str]) -> bool:
+        """Return whether all edits that made this text are of some decoders."""
+        names = {edit.decoder for edit in self._edits if edit.decoder} if self.level else set()
+        return bool(names) and names <= decoders
+
     def may_begin(self, start: int) -> bool:  # noqa: ARG002 -- rows of pieces are particular
         """Return whether a value may begin at an offset."""
         return True
@@ -107,6 +131,10 @@ class View:
         starts, ends, edits = self._indexed()
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
         inside = first >= 0 and start < ends[first]
+        if inside and first == last and end <= ends[last] and edits[first].decoder in TURNED:
+            begin, stop = span_in_line(edits[first], start - starts[first], end - starts[first])
+            above = self._parent.locate(begin, stop)
+            return Spot(above.start, above.end, (*above.decoded, edits[first].decoder))
         begin = edits[first].start if inside else start - (ends[first] - edits[first].end if first >= 0 else 0)
         if last >= 0 and end - 1 < ends[last]:
             stop = edits[last].end
@@ -204,10 +232,18 @@ def all_views(root: View, effort: Effort) -> Iterator[View]:
 
 
 def _derived(view: View, effort: Effort) -> Iterator[View]:
-    """Yield the forms that one step makes of a view; a cheap look decides for each step whether it is possible."""
+    """Yield the forms that one step makes of a view."""
+    if view.read.traits & (DECODABLE | NUMBER):
+        yield from _cleaned(view, effort)
+        yield from _decoded(view, effort)
+
+
+def _cleaned(view: View, effort: Effort) -> Iterator[View]:
+    """Yield the forms of a view without look-alikes and without what interrupts values.
+
+    A cheap look decides for each step whether it is possible.
+    """
     text, traits = view.text, view.read.traits
-    if not traits & (DECODABLE | NUMBER):
-        return
     if traits & FOLD:
         yield from _edited(view, find_compositions(text), view.level, effort)
         if not view.is_folded and not is_plain(view.read.data(in_uuids=True)):
@@ -215,12 +251,29 @@ def _derived(view: View, effort: Effort) -> Iterator[View]:
             yield View(fold(near.text), near, _Lazy(near.text), view.level, is_folded=True)
     if traits & TABLE or (traits & NUMBER and has_numbered_column(view.read.data(in_uuids=True))):
         yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
-    if traits & (QUOTED | WRAPPED | SPACED):
-        joints = find_joints(text, quoted=bool(traits & QUOTED), spaced=bool(traits & SPACED))
-        yield from _edited(view, joints, view.level, effort, is_folded=view.is_folded)
+    if traits & (QUOTED | WRAPPED | SPACED | LITERALS):
+        yield from _edited(view, _find_interruptions(text, traits), view.level, effort, is_folded=view.is_folded)
     yield from _joined(view, effort) if traits & GROUPED else ()
-    if traits & ESCAPED:
+
+
+def _find_interruptions(text: str, traits: int) -> Iterable[Edit]:
+    """Yield what interrupts the values of a text with some traits."""
+    edits: Iterable[Edit] = find_joints(text, quoted=bool(traits & QUOTED))
+    if traits & LITERALS:
+        edits = add_joined_literals(text, edits)
+    return without_overlaps([*edits, *find_spaced(text)]) if traits & SPACED else edits
+
+
+def _decoded(view: View, effort: Effort) -> Iterator[View]:
+    """Yield the forms of a view with its encoded parts decoded.
+
+    What is read backwards has escapes by chance only.
+    """
+    text, traits = view.text, view.read.traits
+    if traits & ESCAPED and not view.is_turned:
         yield from _edited(view, find_escapes(text), view.level + 1, effort)
+    for edits in find_named(text, effort, lines=view.may_be_turned) if traits & NAMED else ():
+        yield from _edited(view, edits, view.level + 1, effort)
     if traits & (RUN | PAIRS | CODED | GROUPED):
         dumps = bool(traits & (PAIRS | GROUPED))
         runs = find_runs(text, effort, pairs=bool(traits & PAIRS), codes=bool(traits & CODED), dumps=dumps)

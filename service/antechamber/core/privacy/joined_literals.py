@@ -1,0 +1,132 @@
+"""Values that code joins of literals: arrays with `join`, literals in parentheses, members with a number, and lists.
+
+The operators between literals are read by `decoders`; here the statement around them or the names beside them say that
+the pieces belong together.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from antechamber.core.privacy.automata import compile_set
+from antechamber.core.privacy.decoders import Edit, without_overlaps
+
+_ITEM: Final = r"\"[^\"\n\0]{0,200}\"|'[^'\n\0]{0,200}'"
+_BLANKS: Final = r"\s{0,40}+"
+_ITEMS: Final = rf"(?:{_ITEM})(?:{_BLANKS},{_BLANKS}(?:{_ITEM})){{1,40}}+{_BLANKS},?+{_BLANKS}"
+"""Two literals or more; what was read is never given back, so that the search is linear."""
+_ARRAY: Final = re.compile(
+    rf"(?:\"\"|'')\.join\([\[(]{_BLANKS}{_ITEMS}[\])]\)"
+    rf"|\[{_BLANKS}{_ITEMS}\]\.join\((?:\"\"|'')\)"
+    rf"|(?:implode|concat|join)\((?:(?:\"\"|''),\s?[\[(]?)?{_BLANKS}{_ITEMS}[\])]{{1,2}}"
+)
+"""Literals that `str.join`, `Array.join`, `implode` or `concat` joins without a separator."""
+_LITERAL: Final = re.compile(_ITEM)
+_CHARACTERS: Final = re.compile(r"[{\[(]?\s?(?P<characters>'\\?[ -~]'(?:\s{0,20}+,\s{0,20}+'\\?[ -~]'){7,}+)\s?[}\])]?")
+"""A row of single characters in quotation marks."""
+_CHARACTER: Final = re.compile(r"'(\\?[ -~])'")
+_NULL: Final = "\\0"
+_ASSIGNED: Final = re.compile(
+    r"(?<![\w$.])(?P<name>[A-Za-z_]\w{0,30})[ \t]{0,3}:?=[ \t]{0,3}"
+    r"(?P<mark>[\"'`])(?P<value>[^\"'`\n\0]{1,400})(?P=mark)"
+)
+"""A name with a literal."""
+_MOST_NAMES: Final = 64
+_NAMES: Final = re.compile(
+    r"(?:\$\{\w{1,30}\}|\$\w{1,30}|\{\w{1,30}\}){2,12}"
+    r"|(?<![\w.\"'])[A-Za-z_]\w{0,30}(?:[ \t]{0,2}[+.][ \t]{0,2}[A-Za-z_]\w{0,30}){1,12}"
+)
+"""Names in a row, whose literals are joined."""
+_NAME: Final = re.compile(r"\w+")
+_PARENTHESIS: Final = re.compile(r"(?<=[=:] )\(\s{1,40}(?=[bfru]?[\"'])|(?<=[=:])\(\s{1,40}(?=[bfru]?[\"'])")
+"""A parenthesis before literals on lines of their own."""
+_MEMBER: Final = re.compile(
+    r"(?<![A-Za-z_-])(?P<name>[A-Za-z][A-Za-z_-]{0,60}?)"
+    r"[_-]?(?P<part>(?i:part|half|piece|chunk|seg(?:ment)?)[_-]?)?(?P<number>[0-9])"
+    r"[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?P<value>[^\s\"',;\0]{1,200})"
+)
+"""A member whose name ends with a number: `PASSWORD_1=…`, `"token_part2": "…"`."""
+_BETWEEN: Final = re.compile(r"[\"']?[ \t]{0,8}[,;]?\s{1,8}(?:export[ \t])?[\"']?|[\"']?[,;&]\s{0,8}[\"']?")
+"""What is between two such members."""
+_POSSIBLE: Final = (
+    r"(?:\"\"|'')\.join\([\[(]|\]\.join\((?:\"\"|'')\)|(?:implode|concat|join)\([\"'\[]",
+    r"'[!-~]',\s?'[!-~]',\s?'[!-~]'",
+    r"[=:] ?\(\s+[bfru]?[\"']",
+    r"\w\}\$?\{\w|[\"']\$\w+\$\w|= ?[A-Za-z_]\w* ?[+.] ?[A-Za-z_]",
+    r"[A-Za-z_-]2[\"']?[ \t]{0,3}[:=][ \t]{0,3}[^\s,;]",
+)
+JOINED: Final = "|".join(_POSSIBLE)
+"""What every text has in which there are such values, in the syntax of RE2."""
+_LOOK: Final = compile_set(*_POSSIBLE)
+"""Which kinds of them a text may have."""
+
+
+def add_joined_literals(text: str, others: Iterable[Edit]) -> Iterator[Edit]:
+    """Yield the statements of a text that join literals, each as one, and other edits that share no character with one.
+
+    Between members with numbers, what divides their values is an edit.
+    """
+    found = list(without_overlaps(_find_literals(text)))
+    kept, starts = [*found], [edit.start for edit in found]
+    for edit in others:
+        place = bisect_right(starts, edit.start)
+        last = found[place - 1].end if place else 0
+        following = starts[place] if place < len(starts) else edit.end
+        if last <= edit.start and edit.end <= following:
+            kept.append(edit)
+    return iter(sorted(kept))
+
+
+def _find_literals(text: str) -> Iterator[Edit]:
+    for kind in _LOOK(text.encode(errors="replace")):
+        yield from _KINDS[kind](text)
+
+
+def _find_arrays(text: str) -> Iterator[Edit]:
+    for match in _ARRAY.finditer(text):
+        joined = "".join(item[1:-1] for item in _LITERAL.findall(match[0]))
+        yield Edit(match.start(), match.end(), f'"{joined}"', "concatenated")
+
+
+def _find_characters(text: str) -> Iterator[Edit]:
+    for match in _CHARACTERS.finditer(text):
+        joined = "".join(_CHARACTER.findall(match["characters"])).removesuffix(_NULL)
+        yield Edit(match.start(), match.end(), f'"{joined}"', "concatenated")
+
+
+def _find_parentheses(text: str) -> Iterator[Edit]:
+    for match in _PARENTHESIS.finditer(text):
+        yield Edit(match.start(), match.end(), "", "concatenated")
+
+
+def _find_names(text: str) -> Iterator[Edit]:
+    """Yield rows of names whose literals the same text has, as these literals joined."""
+    literals = {match["name"]: match["value"] for match in islice(_ASSIGNED.finditer(text), _MOST_NAMES)}
+    if not literals:
+        return
+    for match in _NAMES.finditer(text):
+        names = _NAME.findall(match[0])
+        if all(name in literals for name in names):
+            joined = "".join(literals[name] for name in names)
+            yield Edit(match.start(), match.end(), joined if match[0][0] in "${" else f'"{joined}"', "concatenated")
+
+
+def _find_members(text: str) -> Iterator[Edit]:
+    """Yield what is between the values of members whose names differ in their numbers only."""
+    before: re.Match[str] | None = None
+    for match in _MEMBER.finditer(text):
+        if (
+            before is not None
+            and _BETWEEN.fullmatch(text, before.end(), match.start()) is not None
+            and match["name"] == before["name"]
+            and int(match["number"]) == int(before["number"]) + 1
+        ):
+            # Members that are called parts are pieces of one value; others may be values of their own.
+            yield Edit(before.end(), match.start("value"), "", "concatenated" if match["part"] else "listed")
+        before = match
+
+
+_KINDS: Final = (_find_arrays, _find_characters, _find_parentheses, _find_names, _find_members)
+"""The searches for the kinds, in the order of what may be possible."""

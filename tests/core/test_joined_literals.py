@@ -1,0 +1,108 @@
+"""Literals that code joins are read as one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.joined_literals import add_joined_literals
+from antechamber.core.privacy.views import apply
+from support import GATE
+
+FIRST, SECOND, THIRD = "Heron_", "Map", "le42x"
+
+
+def joined(text: str) -> str:
+    """Return a text with its joined literals as one."""
+    return apply(text, add_joined_literals(text, []))
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ('p = "".join(["ab", "cd"])', 'p = "abcd"'),
+        ("p = ''.join(('ab', 'cd',))", 'p = "abcd"'),
+        ('p = ["ab", "cd"].join("");', 'p = "abcd";'),
+        ("$p = implode('', ['ab', 'cd']);", '$p = "abcd";'),
+        ('p = join("", ["ab", "cd"])', 'p = "abcd"'),
+        ("char p[] = {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', '\\0'};", 'char p[] = "abcdefgh";'),
+        ('p = (\n    "ab"\n)', 'p = "ab"\n)'),
+        ('a = "ab"\nb = "cd"\np = a + b', 'a = "ab"\nb = "cd"\np = "abcd"'),
+        ("A='ab'\nB='cd'\nP=\"${A}${B}\"", "A='ab'\nB='cd'\nP=\"abcd\""),
+        ("A='ab'\nB='cd'\nP=\"$A$B\"", "A='ab'\nB='cd'\nP=\"abcd\""),
+        ("a = 'ab'\nb = 'cd'\np = f'{a}{b}'", "a = 'ab'\nb = 'cd'\np = f'abcd'"),
+        ("KEY_1=ab\nKEY_2=cd\nKEY_3=ef", "KEY_1=abcdef"),
+        ('{"key_part1": "ab", "key_part2": "cd"}', '{"key_part1": "abcd"}'),
+    ],
+)
+def test_a_statement_reads_as_its_value(text: str, plain: str) -> None:
+    """Only the literal is left of what joins it."""
+    assert joined(text) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'p = ["ab", "cd"]',
+        'p = ", ".join(["ab", "cd"])',
+        "p = a + b",
+        "a = 'ab'\np = a + b",
+        "KEY_1=ab\nKEY_3=cd",
+        "KEY_1=ab\nNAME_2=cd",
+        "{'a', 'b'}",
+        "f(a) (b)",
+    ],
+)
+def test_other_literals_stay(text: str) -> None:
+    """Lists, joins with a separator, unknown names and other numbers are no single value."""
+    assert joined(text) == text
+
+
+def test_only_parts_of_one_value_surely_belong_together() -> None:
+    """Members with a number may be several values, and only rules for tokens with a form judge them as one."""
+    numbered = list(add_joined_literals("KEY_1=ab\nKEY_2=cd", []))
+    parts = list(add_joined_literals("key_part1=ab\nkey_part2=cd", []))
+    assert [edit.decoder for edit in numbered] == ["listed"]
+    assert [edit.decoder for edit in parts] == ["concatenated"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "is_kept"), [(0, 2, True), (3, 6, False), (5, 7, False), (20, 21, False), (26, 27, True)]
+)
+def test_other_edits_stay_where_no_literals_are_joined(start: int, end: int, *, is_kept: bool) -> None:
+    """Of two edits that share a character, the joined literals win."""
+    text = 'p = "".join(["ab", "cd"]) + q'
+    other = Edit(start, end, "", "wrapped")
+    assert (other in list(add_joined_literals(text, [other]))) == is_kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'db_password = "".join(["{FIRST}", "{SECOND}", "{THIRD}"])',
+        f'const password = ["{FIRST}", "{SECOND}", "{THIRD}"].join("");',
+        f"A='{FIRST}{SECOND}'\nB='{THIRD}'\nexport DB_PASSWORD=\"${{A}}${{B}}\"",
+        f'db_password = (\n    "{FIRST}"\n    "{SECOND}"\n    "{THIRD}"\n)',
+        f"char k[] = {{{', '.join(map(repr, f'db_password={FIRST}{SECOND}{THIRD}'))}}};",
+        f'sb.append("db_password={FIRST}");\nsb.append("{SECOND}");\nsb.append("{THIRD}");',
+    ],
+)
+def test_a_password_in_joined_literals_is_found(text: str) -> None:
+    """All rules judge what a statement joins."""
+    assert GATE.find_private({"": text})
+
+
+@given(st.lists(st.text("abcXYZ019_", min_size=1, max_size=9), min_size=2, max_size=12))
+def test_an_array_reads_as_its_items(items: list[str]) -> None:
+    """Any items without quotation marks are joined in their order."""
+    array = ", ".join(f'"{item}"' for item in items)
+    assert joined(f'x = "".join([{array}])') == f'x = "{"".join(items)}"'
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ['["a",', "''.join([", "'a','b',", "= (\n", "a + b ", "${a}${b}", "A_1=", "[" + " " * 30, "a='b' "],
+)
+def test_the_search_is_linear(unit: str) -> None:
+    """A million characters take seconds; a quadratic search takes an hour, so that the limit of each test ends it."""
+    list(add_joined_literals(unit * (1_000_000 // len(unit)), []))
