@@ -84,7 +84,8 @@ def test_wrong_results_are_listed(
     run(monkeypatch, str(file), "--wrong")
     missed, alarm = capsys.readouterr().out.splitlines()
     assert missed == "secret/tokens/ not found: 'use the one from yesterday'"
-    assert alarm.startswith("benign// email-address (reject)")
+    assert alarm.startswith("benign// ")
+    assert "email-address (reject)" in alarm
 
 
 def test_generated_sets_can_be_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

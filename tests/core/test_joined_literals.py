@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.joined_literals import add_joined_literals
 from antechamber.core.privacy.views import apply
 from support import GATE
@@ -90,6 +91,13 @@ def test_other_edits_stay_where_no_literals_are_joined(start: int, end: int, *, 
 def test_a_password_in_joined_literals_is_found(text: str) -> None:
     """All rules judge what a statement joins."""
     assert GATE.find_private({"": text})
+
+
+def test_a_literal_that_is_named_too_often_ends_the_search() -> None:
+    """A short text does not become a long one."""
+    text = f"a = '{'x' * 300}'\n" + "p = a + a\n" * 3_000
+    with pytest.raises(EffortSpentError):
+        list(add_joined_literals(text, []))
 
 
 @given(st.lists(st.text("abcXYZ019_", min_size=1, max_size=9), min_size=2, max_size=12))

@@ -23,6 +23,17 @@ from support import GATE
 
 TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
 BASE64 = base64.b64encode(TOKEN.encode()).decode()
+
+
+def base58(text: str, checksum: bytes = b"") -> str:
+    """Return a text in base58, as addresses of Bitcoin are written."""
+    number, signs = int.from_bytes(text.encode() + checksum, "big"), ""
+    while number:
+        number, rest = divmod(number, 58)
+        signs = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[rest] + signs
+    return signs
+
+
 LONG = "Deploy the service before noon and check its health twice. " * 60
 
 
@@ -90,6 +101,26 @@ DISGUISES = {
     "codes of Unicode": " ".join(f"U+{ord(sign):04X}" for sign in TOKEN),
     "base32 in small letters": base64.b32encode(TOKEN.encode()).decode().lower(),
     "base32": base64.b32encode(TOKEN.encode()).decode(),
+    "base64 backwards": BASE64[::-1],
+    "base58": base58(TOKEN),
+    "base58 with a checksum": base58(TOKEN, b"\xa1\xb2\xc3\xd4"),
+    "a dump of a debugger": "\n"
+    + "\n".join(
+        f"0x7ffe{at:04x}:\t" + "\t".join(f"0x{ord(sign):02x}" for sign in TOKEN[at : at + 8])
+        for at in range(0, len(TOKEN), 8)
+    )
+    + "\n",
+    "a dump with control signs": "\n00000000  00 02 "
+    + " ".join(f"{ord(sign):02x}" for sign in TOKEN[:14])
+    + "  |..|\n"
+    + "00000010  "
+    + " ".join(f"{ord(sign):02x}" for sign in TOKEN[14:30])
+    + "  |..|\n"
+    + "00000020  "
+    + " ".join(f"{ord(sign):02x}" for sign in TOKEN[30:])
+    + "  |..|\n",
+    "lines of a list": "".join(f'  - "{TOKEN[at : at + 10]}"\n' for at in range(0, len(TOKEN), 10)),
+    "comments": "".join(f"// {TOKEN[at : at + 10]}\n" for at in range(0, len(TOKEN), 10)),
     "widely spaced": "  ".join(TOKEN),
     "wrapped": f"{TOKEN[:20]}\n{TOKEN[20:]}",
     "wrapped with indentation": f"{TOKEN[:20]}\\\n    {TOKEN[20:]}",

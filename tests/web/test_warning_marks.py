@@ -55,7 +55,8 @@ def test_a_group_names_the_rules_and_marks_their_words(service: Service) -> None
     made = [service.submit(event(f"Copy {number} of it: {ORDER} now.")).json()["proposal_id"] for number in range(2)]
     service.wait_until_sorted()
     page = service.sign_in().browser.get(f"/review/group?like={made[0]}").text
-    assert (TITLE, ORDER) in marked(page)
+    # The model of hostile prose may mark the same words.
+    assert ORDER in {text for title, text in marked(page) if TITLE in title}
     assert f'<span class="word warn">{TITLE}</span>' in page
     assert 'id="found-' not in page
 
@@ -67,4 +68,4 @@ def test_a_warning_says_how_its_words_became_visible(service: Service) -> None:
     page = service.sign_in().browser.get(f"/review/{answer.json()['proposal_id']}").text
     warnings = page.partition('id="warnings"')[2].partition("</p>")[0]
     assert f"{TITLE}, decoded from spaced letters</a>" in re.sub(r"\s+<", "<", warnings)
-    assert (TITLE, spelled) in marked(page)
+    assert spelled in {text for title, text in marked(page) if TITLE in title}

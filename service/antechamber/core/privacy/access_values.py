@@ -15,7 +15,7 @@ from typing import Final
 from antechamber.core.privacy.automata import compile_pattern, compile_set, search
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.letters import is_odd
-from antechamber.core.privacy.passwords import is_noise, is_wordy
+from antechamber.core.privacy.passwords import is_generated, is_noise, is_wordy
 from antechamber.core.privacy.spoken_words import CUE
 from antechamber.core.privacy.values import share_of_changes
 
@@ -37,10 +37,13 @@ _VALUE: Final = re.compile(
 _WORD: Final = "[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}"
 _NEXT: Final = "[A-ZÀ-ÖØ-Þa-zß-öø-ÿ][a-zß-öø-ÿ]{2,}"
 _CHOSEN: Final = re.compile(
-    rf"(?P<signed>[!+*#@$%&]?{_WORD}(?:{_WORD})?(?:[_&+#*!@]{_NEXT}){{1,3}}[_&+#*!]?[0-9]{{1,4}}[a-z]{{0,4}}[!?*@$%&_#+]{{0,3}})"
+    rf"(?P<signed>[!+*#@$%&]?{_WORD}(?:{_WORD})?(?:_{_NEXT}){{1,3}}_?[0-9]{{2,4}}[a-z]{{0,4}}[!?*@$%&_#+]{{0,3}}"
+    rf"|[!+*#@$%&]?{_WORD}(?:{_WORD})?(?:[_&+#*!@]{_NEXT}){{0,2}}[&+#*!@]{_NEXT}(?:_{_NEXT})?[_&+#*!]?[0-9]{{1,4}}[a-z]{{0,4}}"
+    rf"[!?*@$%&_#+]{{0,3}})"
     rf"|(?P<ended>[!+*#@$%&]?{_NEXT}a?[0-9]{{2,4}}(?:[@$%&#_*]|[!?@$%&#_*+-]{{2,3}}))"
-    rf"|(?P<led>[!+*#@$%&]{_WORD}[0-9]{{2,4}}[!?*@$%&_#+]?|{_WORD}[!#*&][0-9]{{2,4}}[a-z]*)"
+    rf"|(?P<led>[!+*#@$%&]{_WORD}[0-9]{{2,4}}[!?*@$%&_#+]?|(?:[a-z]{{3,}})?{_WORD}(?:[A-Z][a-z]+)?[!#*&$][0-9]{{2,4}}[a-z]*)"
     rf"|(?P<numbered>[0-9]{{2,4}}{_WORD}[_&+#*!@]{_NEXT})"
+    rf"|(?P<leet>(?=[A-Za-z0-9]*[a-z][0-9][a-z])[A-Z][a-z0-9]{{3,}}[&+#*!]{_WORD}[0-9]{{0,4}})"
     rf"|(?P<joined>{_WORD}(?:(?:{_WORD})?-)?{_WORD}[a-z][0-9]{{2,4}})"
 )
 """Words with signs or capitals between them and a number, as in `Harbor_Lights42`, or a word with number and sign."""
@@ -67,6 +70,10 @@ _CAMEL: Final = re.compile("[A-Z][a-z]{2,}")
 _LONGER: Final = re.compile("[A-Z]?[a-z]{4,}")
 _CHARACTERS: Final = (12, 16)
 """Characters of a random value per word with a capital in it, and per longer word; names of code have fewer."""
+_GENERATED_SIGN: Final = re.compile("[!$#*&%]")
+_LONG_WORD: Final = re.compile("[A-Za-z]{4}")
+_IDENTIFIER: Final = re.compile("0x|BV1[0-9A-Za-z]{9}$")
+"""A hexadecimal number, and the id of a video."""
 _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _SENTENCE: Final = re.compile(f"{_PARAGRAPH.pattern}|[.!?](?=\\s)|[。！？；]")
 """What divides the paragraphs of an event, and their sentences."""
@@ -94,7 +101,7 @@ _ACCESS_WORDS: Final = (
 )
 _ACCESS: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:{_ACCESS_WORDS})(?:\z|[^a-z0-9_]))"
-    "|开机|開機|解锁|解鎖|登|输|輸|密|令牌|账号|帐号|帳號|钥|凭|认证|打开|解压|su的|入れ|入っ|入る|入力|開き|開け|解除|復号|ログ|鍵|パス|トークン|認証|渡|"
+    r"|[0-9a-z]@[0-9a-z-]+\.[a-z]|开机|開機|用户|用戶|系统|解锁|解鎖|登|输|輸|密|令牌|账号|帐号|帳號|钥|凭|认证|打开|解压|su的|入れ|入っ|入る|入力|開き|開け|解除|復号|ログ|鍵|パス|トークン|認証|渡|"
     "教え|アカウント|ユーザー|接続|разблок|откр|войти|вход|ключ|парол|логин|введ|шифр|учётн|учетн"
 )
 _PLACE: Final = re.compile(
@@ -122,14 +129,18 @@ def find_access_values(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
 
 def is_unmistakable(value: str) -> bool:
     """Return whether only a password looks like a value: chosen words with signs and a number, or random letters."""
-    return (_is_chosen(value) or _may_be_random(value)) and not is_noise(value) and not value.startswith("0x")
+    return (
+        (_is_chosen(value) or is_random_value(value) or _may_be_generated(value))
+        and not is_noise(value)
+        and _IDENTIFIER.match(value) is None
+    )
 
 
 def _is_chosen(value: str) -> bool:
     return _CHOSEN.fullmatch(value) is not None and _TECHNICAL.search(value) is None
 
 
-def _may_be_random(value: str) -> bool:
+def is_random_value(value: str) -> bool:
     """Return whether letters of both cases and digits are in disorder, unlike in a name of code."""
     return (
         (_SHORTEST_RANDOM if len(_DIGIT.findall(value)) > 1 else _SHORTEST_WITH_DIGIT) <= len(value) <= _LONGEST_RANDOM
@@ -141,6 +152,11 @@ def _may_be_random(value: str) -> bool:
         and _count_words(_LONGER, value) <= len(value) // _CHARACTERS[1]
         and not is_wordy(value)
     )
+
+
+def _may_be_generated(value: str) -> bool:
+    """Return whether a value has a sign among letters of both cases and digits, in disorder and without a word."""
+    return _GENERATED_SIGN.search(value) is not None and _LONG_WORD.search(value) is None and is_generated(value)
 
 
 def _count_words(words: re.Pattern[str], value: str) -> int:
@@ -178,7 +194,8 @@ def _speaks_of_access(part: str) -> bool:
 _LOOK: Final = compile_set(
     r"[A-Z][A-Za-z\x{c0}-\x{ff}]{2,}[_&+#*!@-][A-Za-z_&+#*!@\x{c0}-\x{ff}-]*[0-9]",
     r"[A-Za-z\x{c0}-\x{ff}]{3}[0-9]{2,4}(?:[@$%&#_*]|[!?@$%&#_*+-]{2,3})(?:[^0-9A-Za-z_]|$)",
-    r"[!+*#@$%&][A-Z][a-z\x{df}-\x{ff}]{2,}[0-9]{2}|[A-Z][a-z\x{df}-\x{ff}]{2,}[!#*&][0-9]{2}",
+    r"[!+*#@$%&][A-Z][a-z\x{df}-\x{ff}]{2,}[0-9]{2}|[A-Z][a-z\x{df}-\x{ff}]{2,}[!#*&$][0-9]{2}",
+    r"[A-Z][a-z0-9]{3,}[&+#*!][A-Z][a-z]{2}|[0-9A-Za-z][!$#*&%][0-9A-Za-z]",
     r"[0-9]{2}[A-Z][a-z\x{df}-\x{ff}]{2,}[_&+#*!@][A-Za-z\x{c0}-\x{ff}]",
     r"[A-Z][a-z\x{df}-\x{ff}]{2,}-?[A-Z][a-z\x{df}-\x{ff}]{3,}[0-9]{2}",
     "[0-9][0-9A-Za-z]*[A-Z][0-9A-Za-z]*[a-z]|[a-z][0-9A-Za-z]*[A-Z][0-9A-Za-z]*[0-9]|[A-Z][0-9A-Za-z]*[0-9][0-9A-Za-z]*[a-z]",

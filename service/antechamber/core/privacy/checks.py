@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from antechamber.core.access.secret_format import has_checksum
-from antechamber.core.privacy.access_values import is_unmistakable
+from antechamber.core.privacy.access_values import is_random_value
 
 _RESERVED: Final = (
     ".example.com", ".example.net", ".example.org", ".example", ".invalid", ".localhost", ".test",
@@ -25,7 +25,7 @@ def real_password(text: str) -> bool:
     """Return whether a match has a password that is not a placeholder, for a host that is not reserved.
 
     Placeholders are, for example, `user:password@` and `${USER}:${PASS}@`. For a reserved host, as in documentation,
-    only a value counts that nothing but a password looks like.
+    only a random value counts.
     """
     credentials, _, host = text.rpartition("@")
     secret = credentials.partition(":")[2]
@@ -34,7 +34,7 @@ def real_password(text: str) -> bool:
         or secret.startswith(("$", "<", "{", "[", "%s", "%("))
         or set(secret) <= {"x", "X", "*", "."}
     )
-    return not placeholder and (not _is_reserved(host) or is_unmistakable(secret))
+    return not placeholder and (not _is_reserved(host) or is_random_value(secret))
 
 
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {"own-token": own_token, "real-password": real_password}

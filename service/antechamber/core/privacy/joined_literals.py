@@ -12,6 +12,7 @@ from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.decoders import Edit, without_overlaps
+from antechamber.core.privacy.effort import EffortSpentError
 
 _ITEM: Final = r"\"[^\"\n\0]{0,200}\"|'[^'\n\0]{0,200}'"
 _BLANKS: Final = r"\s{0,40}+"
@@ -40,6 +41,8 @@ _NAMES: Final = re.compile(
 )
 """Names in a row, whose literals are joined."""
 _NAME: Final = re.compile(r"\w+")
+_MOST_JOINED: Final = 24_576
+"""Characters of all literals that replace names."""
 _PARENTHESIS: Final = re.compile(r"(?<=[=:] )\(\s{1,40}(?=[bfru]?[\"'])|(?<=[=:])\(\s{1,40}(?=[bfru]?[\"'])")
 """A parenthesis before literals on lines of their own."""
 _MEMBER: Final = re.compile(
@@ -66,7 +69,8 @@ _LOOK: Final = compile_set(*_POSSIBLE)
 def add_joined_literals(text: str, others: Iterable[Edit]) -> Iterator[Edit]:
     """Yield the statements of a text that join literals, each as one, and other edits that share no character with one.
 
-    Between members with numbers, what divides their values is an edit.
+    Between members with numbers, what divides their values is an edit. Raises EffortSpentError if a text names literals
+    too often.
     """
     found = list(without_overlaps(_find_literals(text)))
     kept, starts = [*found], [edit.start for edit in found]
@@ -102,14 +106,21 @@ def _find_parentheses(text: str) -> Iterator[Edit]:
 
 
 def _find_names(text: str) -> Iterator[Edit]:
-    """Yield rows of names whose literals the same text has, as these literals joined."""
+    """Yield rows of names whose literals the same text has, as these literals joined.
+
+    Raises EffortSpentError if these are too long together: a literal may be named thousands of times.
+    """
     literals = {match["name"]: match["value"] for match in islice(_ASSIGNED.finditer(text), _MOST_NAMES)}
     if not literals:
         return
+    room = _MOST_JOINED
     for match in _NAMES.finditer(text):
         names = _NAME.findall(match[0])
         if all(name in literals for name in names):
             joined = "".join(literals[name] for name in names)
+            room -= len(joined)
+            if room < 0:
+                raise EffortSpentError
             yield Edit(match.start(), match.end(), joined if match[0][0] in "${" else f'"{joined}"', "concatenated")
 
 

@@ -181,7 +181,8 @@ def _find_base64(text: str, effort: Effort) -> Iterator[Edit]:
         if run not in known:
             known[run] = _decode_run(run, heads, effort)
             if known[run] is None and _PADDED.search(text, max(0, start - 2), start) is not None:
-                known[run] = _decode_run(text[start:end][::-1], heads, effort)
+                backwards = _decode_run(text[start:end][::-1], heads, effort)
+                known[run] = backwards and backwards._replace(begin=0)
         if (decoded := known[run]) is not None:
             yield Edit(start + decoded.begin, start + len(run), decoded.plain, decoded.decoder)
         place = signs.find(_RUN, end)

@@ -59,10 +59,10 @@ _FILLERS: Final = (
 )
 _LINKS: Final = (
     "is|was|are|be|isn['’]t|not|but|now|from|give (?:it|him|her|them)|to|with|equals|reads|says|use|try|enter|type|and|"
-    "would be|were|s|lautet|lauten|ist|war|wäre|sei|seien|heißt|heisst|von|auf|mit|und|nicht|sondern|jetzt|"
-    "a|à|en|to|är|er|com|digite|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|"
-    "et|"
-    "vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|"
+    "would be|were|s|remains|stays|bleibt|reste|lautet|lauten|ist|war|wäre|sei|seien|heißt|heisst|von|auf|mit|und|"
+    "nicht|sondern|jetzt|a|à|en|to|är|er|com|digite|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|"
+    "est|sont|était|avec|et|vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|"
+    "wurde in|es|era|son|con|y|"
     "pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
 )
 _DIGEST: Final = "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)"

@@ -232,9 +232,10 @@ def all_views(root: View, effort: Effort) -> Iterator[View]:
 
 
 def _derived(view: View, effort: Effort) -> Iterator[View]:
-    """Yield the forms that one step makes of a view."""
+    """Yield the forms that one step makes of a view; what is read backwards has escapes and joints by chance only."""
     if view.read.traits & (DECODABLE | NUMBER):
-        yield from _cleaned(view, effort)
+        if not view.is_turned:
+            yield from _cleaned(view, effort)
         yield from _decoded(view, effort)
 
 
@@ -265,10 +266,7 @@ def _find_interruptions(text: str, traits: int) -> Iterable[Edit]:
 
 
 def _decoded(view: View, effort: Effort) -> Iterator[View]:
-    """Yield the forms of a view with its encoded parts decoded.
-
-    What is read backwards has escapes by chance only.
-    """
+    """Yield the forms of a view with its encoded parts decoded."""
     text, traits = view.text, view.read.traits
     if traits & ESCAPED and not view.is_turned:
         yield from _edited(view, find_escapes(text), view.level + 1, effort)
