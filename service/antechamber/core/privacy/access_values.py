@@ -72,8 +72,8 @@ _CHARACTERS: Final = (12, 16)
 """Characters of a random value per word with a capital in it, and per longer word; names of code have fewer."""
 _GENERATED_SIGN: Final = re.compile("[!$#*&%]")
 _LONG_WORD: Final = re.compile("[A-Za-z]{4}")
-_IDENTIFIER: Final = re.compile("0x|BV1[0-9A-Za-z]{9}$")
-"""A hexadecimal number, and the id of a video."""
+_IDENTIFIER: Final = re.compile("0x|BV1[0-9A-Za-z]{9}$|.*%[0-9A-F]{2}")
+"""A hexadecimal number, the id of a video, and a name with an escape."""
 _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _SENTENCE: Final = re.compile(f"{_PARAGRAPH.pattern}|[.!?](?=\\s)|[。！？；]")
 """What divides the paragraphs of an event, and their sentences."""

@@ -1,8 +1,8 @@
 """Encodings that a text names: backwards, ROT13, base85, Ascii85, Z85 and uuencode.
 
-They leave no trace of their own: each row of letters is ROT13 of something. So a text is decoded only where
-it names the encoding, as a reader needs to know it too, or has the name of a password or a token in it. What is decoded
-then is no guess, and all rules judge it.
+They have no form of their own: each row of letters may be ROT13. So a text is decoded only where it names the
+encoding, or where the name of a password, a token or a scheme is in it, spelled that way. What is decoded is then no
+guess, and all rules judge it.
 """
 
 # ruff: noqa: RUF001 -- the signs of other scripts are searched for
@@ -49,7 +49,7 @@ _FROM_Z85: Final = str.maketrans(_SIGNS_OF_Z85, _SIGNS85)
 """The alphabet of Z85 (ZeroMQ RFC 32) to that of `base64.b85decode` (RFC 1924)."""
 _UUENCODED: Final = re.compile(r"begin [0-7]{3,4} [^\n]{1,200}\n(?P<body>(?:[!-`][ -`]{0,84}[ \t\r]*\n)+)")
 """The lines of a uuencoded file (POSIX, uuencode)."""
-_DECODED: Final = 4
+_LENGTH: Final = 4
 """Characters of a run that count as one unit of effort."""
 
 
@@ -101,7 +101,7 @@ def _find_base85(text: str, effort: Effort) -> Iterator[Edit]:
         kind = next(kind for kind in ("framed", "quoted", "bare") if match[kind] is not None)
         if match[kind].isalpha():
             continue
-        effort.spend(len(match[kind]) // _DECODED)
+        effort.spend(len(match[kind]) // _LENGTH)
         for decode in (base64.a85decode,) if kind == "framed" else (base64.b85decode, base64.a85decode, _decode_z85):
             plain = _decoded(decode, match[kind])
             if plain is not None:

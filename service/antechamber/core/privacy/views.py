@@ -105,7 +105,7 @@ class View:
 
     @cached_property
     def is_turned(self) -> bool:
-        """Whether this is what lines say backwards or in ROT13, most of which are neither."""
+        """Whether lines were read backwards or in ROT13 to make this text; most of them are neither."""
         if self._parent is None or self._has_only(TURNED):
             return self._parent is not None
         return self.level == self._parent.level and self._parent.is_turned
