@@ -73,4 +73,5 @@ class Journey:
         page.get_by_role("button", name="Sign in").click()
         first = {"curator": "Queue", "auditor": "Audit"}[role]
         expect(page.get_by_role("heading", name=first, exact=True)).to_be_visible()
+        page.wait_for_load_state()
         return page

@@ -120,6 +120,7 @@ def test_a_phone_reaches_settings_and_shows_no_keys(with_scripts: Journey) -> No
     page.goto(added.stdout.strip())
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Queue", exact=True)).to_be_visible()
+    page.wait_for_load_state()
     assert page.locator("kbd").count() > 0
     assert page.locator("kbd:visible").count() == 0
     page.get_by_role("link", name="Settings").tap()
@@ -143,6 +144,8 @@ def test_every_keycap_is_as_legible_as_text(with_scripts: Journey) -> None:
     fill(with_scripts)
     page = with_scripts.sign_in("cora")
     page.get_by_role("link", name=TEXTS[0]).click()
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
+    page.wait_for_load_state()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         ratios = page.evaluate(CONTRASTS)
