@@ -46,6 +46,7 @@ def z85(text: str) -> str:
         (f"ascii85: {base64.a85encode(LINE.encode(), adobe=True).decode()}", "base85"),
         (f"z85 text: {z85(LINE)}", "base85"),
         (f"attached:\n{uuencoded(LINE)}bye", "uuencoded"),
+        (f"uudecode: {binascii.b2a_uu(LINE.replace(' ', '').encode(), backtick=True).decode().strip()}", "uuencoded"),
     ],
 )
 def test_a_password_is_found_in_an_encoding_that_the_text_names(text: str, decoder: str) -> None:
@@ -88,6 +89,7 @@ def test_other_texts_name_no_encoding(text: str) -> None:
         "begin 644 note.txt\nM\nend\n",
         "begin 644 note.txt\n!ABCDEFGHIJK\nend\n",
         "begin 644 note.txt\n#____\nend\n",
+        "uudecode: +_________________ and ABCDEFGHIJKLMN",
     ],
 )
 def test_what_decodes_to_no_text_is_left_alone(text: str) -> None:

@@ -51,7 +51,7 @@ PRIVATE: dict[str, list[str]] = {
     "google-api-key": ["AI" + "za" + "a" * 35],
     "google-oauth-secret": ["GOC" + "SPX-" + "a" * 28],
     "hashicorp-vault-token": ["hv" + f"{kind}." + "a" * 24 for kind in "sbr"],
-    "huggingface-token": ["hf" + "_" + "a" * 34],
+    "huggingface-token": ["hf" + "_" + "kQzWvXbRjTnYpLsDf" + "GhMcAeUiOqZwXrTyB"],
     "json-web-token": [".".join(("ey" + "J" + "a" * 10, "ey" + "J" + "b" * 10, "c" * 10))],
     "npm-token": ["np" + "m_" + "a" * 36],
     "openai-key": [

@@ -126,6 +126,15 @@ def test_a_value_is_found_beside_what_it_opens(text: str, value: str) -> None:
         "The MD5 of the password list is da6497016faa6b3a" + "79e40b911a2589a9.",
         "Password forgotten? reset-link2",
         "Which login? anna@host2",
+        "SECRET_ARN=arn:aws:secretsmanager:eu-north-1:222630742688:secret:prod/ledger-a1B2c3",
+        "db.password=@db.password@",
+        'var e={password:"",token:null};return e',
+        "POSTGRES_PASSWORD_FILE=/run/secrets/postgres-passwd",
+        "The form calls useField('password', isLongEnough12) first.",
+        "After the login the fixture sets role = 'admin4'.",
+        "Pour te connecter au poste : l'identifiant est cdelmas12.",
+        "Zum Anmelden, der Benutzername ist kweber04.",
+        "登录时，用户名为wangwei88。",
     ],
 )
 def test_what_only_resembles_a_password_is_none(text: str) -> None:
@@ -140,6 +149,10 @@ def test_what_only_resembles_a_password_is_none(text: str) -> None:
         ("测试环境的口令填 0BUAH" + "dGdm0FB 就行", "0BUAH" + "dGdm0FB"),
         ("パスワードに aJHDE" + "bCh5kis を入れて", "aJHDE" + "bCh5kis"),
         ("The archive opens with Green" + "Apples_1987", "Green" + "Apples_1987"),
+        ("WiFi密码是AtekQ" + "+8p_1C2。", "AtekQ" + "+8p_1C2"),
+        ("log in with admin / aq3gEs" + "Jc0f=ngJlg on the staging box", "aq3gEs" + "Jc0f=ngJlg"),
+        ("Le stagiaire a pour mot de passe temporaire Stage" + "-2025.", "Stage" + "-2025"),
+        ("备份硬盘的密语:Thistle-Velvet" + "-Tundra-Badger57", "Thistle-Velvet" + "-Tundra-Badger57"),
     ],
 )
 def test_a_value_is_found_behind_more_links(text: str, value: str) -> None:

@@ -412,3 +412,22 @@ def test_a_short_password_in_groups_of_digits_is_found(size: int) -> None:
     digits = ("FTP_PASS" + "WORD: nouvelle_Teapot40").encode().hex()
     text = "value is " + " ".join(digits[place : place + size] for place in range(0, len(digits), size))
     assert any(finding.decoded == ("split", "hex") for finding in GATE.find_private({"": text}))
+
+
+def css(text: str) -> str:
+    """Return a text as escapes of CSS with all their digits."""
+    return "".join(f"\\{ord(sign):06x}" for sign in text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " || ".join(f"CHR({ord(sign)})" for sign in "Otuf" + "V3S9BlaGx!7y1R") + " ist das Passwort von postgres",
+        "$password = [char[]](" + ",".join(str(ord(sign)) for sign in "Otuf" + "V3S9BlaGx!7y1R") + ") -join ''",
+        f'content: "{css(TOKEN)}";',
+        "od -An -tx1 x\n" + "\n".join(" " + line.hex(" ") for line in (TOKEN[:16].encode(), TOKEN[16:].encode())),
+    ],
+)
+def test_characters_are_read_from_their_codes_with_what_joins_them(text: str) -> None:
+    """A call for each code, an array of PowerShell, escapes of CSS, and bytes on several lines."""
+    assert GATE.find_private({"": text})

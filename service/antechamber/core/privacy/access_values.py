@@ -8,7 +8,9 @@ and code, most of them examples of passwords. Each value costs a constant number
 
 # ruff: noqa: RUF001 -- the signs of other scripts are searched for
 
+import binascii
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -16,6 +18,7 @@ from antechamber.core.privacy.automata import compile_pattern, compile_set, sear
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.letters import is_odd
 from antechamber.core.privacy.passwords import is_generated, is_noise, is_wordy
+from antechamber.core.privacy.runs import as_text
 from antechamber.core.privacy.spoken_words import CUE
 from antechamber.core.privacy.values import share_of_changes
 
@@ -58,6 +61,8 @@ _SHORTEST_RANDOM: Final = 10
 _LONGEST_RANDOM: Final = 44
 _SHORTEST_WITH_DIGIT: Final = 12
 """Characters of a random value with a single digit, which names of code have too."""
+_QUANTUM: Final = 4
+"""Characters of base64 that are three bytes."""
 _DIGIT: Final = re.compile("[0-9]")
 _LEAST_CHANGES: Final = 0.5
 """Runs of one kind of character per character, …"""
@@ -71,9 +76,11 @@ _LONGER: Final = re.compile("[A-Z]?[a-z]{4,}")
 _CHARACTERS: Final = (12, 16)
 """Characters of a random value per word with a capital in it, and per longer word; names of code have fewer."""
 _GENERATED_SIGN: Final = re.compile("[!$#*&%]")
-_LONG_WORD: Final = re.compile("[A-Za-z]{4}")
-_IDENTIFIER: Final = re.compile("0x|BV1[0-9A-Za-z]{9}$|.*%[0-9A-F]{2}")
-"""A hexadecimal number, the id of a video, and a name with an escape."""
+_LONG_WORD: Final = re.compile("[a-z]{4}|[A-Z]{4}|[A-Z][a-z]{3}")
+_IDENTIFIER: Final = re.compile(
+    "0x|BV1[0-9A-Za-z]{9}$|.*%[0-9A-F]{2}|(?:Cmd|Ctrl|Control|Alt|Shift|Option|Opt|Super|Win|Strg|Fn)[+-]"
+)
+"""A hexadecimal number, the id of a video, a name with an escape, and keys that are pressed together."""
 _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _SENTENCE: Final = re.compile(f"{_PARAGRAPH.pattern}|[.!?](?=\\s)|[。！？；]")
 """What divides the paragraphs of an event, and their sentences."""
@@ -89,7 +96,7 @@ _ACCESS_WORDS: Final = (
     "unlocks?|unlocked|unlocking|decrypts?|decrypting|encrypted with|opens?|log(?:s|ged|ging)? ?(?:in|on|into)|login|"
     "sign(?:s|ed)? in|sudo|su|root|admin|passw[a-z]+|secrets?|credentials?|vpn|wi-?fi|wlan|keepass|laptop|nas|router|"
     "jump host|bastion|console|second line|pre-?shared|users?|username|web interface|mailbox|access code|asks?|asked|"
-    "prompts?|types?|key|account|auth[a-z]*|zip|archive|vault|bank|token|"
+    "fritz!?box|livebox|freebox|bitwarden|elster|prompts?|types?|key|account|auth[a-z]*|zip|archive|vault|bank|token|"
     "entsperr[a-z]+|verschlüsselt|öffne[tn]?|anmeld[a-z]+|einlogg[a-z]+|eingeben|tipp(?:e|st|en)|schlüssel[a-z]*|"
     "konto|zug[aä]ng[a-z]*|benutzer|"
     "chiffr[ée]+s?|déverrouill[a-zé]+|ouvre[a-z]*|tape[rsz]?|saisi[a-z]*|session|comptes?|clés?|accès|coll(?:e|es|er|ez)|"
@@ -133,7 +140,16 @@ def is_unmistakable(value: str) -> bool:
         (_is_chosen(value) or is_random_value(value) or _may_be_generated(value))
         and not is_noise(value)
         and _IDENTIFIER.match(value) is None
+        and not _is_encoded(value)
     )
+
+
+def _is_encoded(value: str) -> bool:
+    """Return whether a value is a text in base64, which is judged in its decoded form."""
+    try:
+        return len(value) % _QUANTUM == 0 and as_text(b64decode(value, validate=True)) is not None
+    except binascii.Error:
+        return False
 
 
 def _is_chosen(value: str) -> bool:

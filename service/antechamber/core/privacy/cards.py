@@ -48,6 +48,7 @@ _ISSUERS: Final[tuple[tuple[range, int, frozenset[int]], ...]] = (
     (range(6362, 6364), 4, frozenset({16})),  # Elo
     (range(6062, 6063), 4, frozenset({16})),  # Hipercard
     (range(508, 509), 3, frozenset({16})),  # RuPay
+    (range(6069, 6074), 4, frozenset({16})),  # RuPay
     (range(9792, 9793), 4, frozenset({16})),  # Troy
     (range(637, 640), 3, frozenset({16})),  # InstaPayment
     (range(1, 2), 1, frozenset({15})),  # UATP
@@ -72,6 +73,7 @@ _GROUPINGS: Final = frozenset(
         (4, 4, 4, 2),
         (4, 4, 4, 3),
         (4, 4, 4),
+        (4, 3, 3, 3),
         (6, 13),
         (6, 4, 9),
         (8, 8),

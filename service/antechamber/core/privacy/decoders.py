@@ -34,8 +34,8 @@ def _compile_escapes(quoted: str = "") -> re.Pattern[str]:
     return re.compile(
         rf"[%\\&={_TAG}{SELECTORS}](?:"
         r"(?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|(?<=%)(?P<unicode>u[0-9A-Fa-f]{4}(?:%u[0-9A-Fa-f]{4})*)"
-        r"|(?<=\\)(?:(?P<backslash>(?:u[0-9A-Fa-f]{4}|[ux]\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})"
-        r"(?:\\u[0-9A-Fa-f]{4}|\\[ux]\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})*)"
+        r"|(?<=\\)(?:(?P<backslash>(?:u[0-9A-Fa-f]{4}|[ux]\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|0000[2-7][0-9A-Fa-f]|[0-3][0-7]{2})"
+        r"(?:\\u[0-9A-Fa-f]{4}|\\[ux]\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\0000[2-7][0-9A-Fa-f]|\\[0-3][0-7]{2})*)"
         r"|(?P<json>[\"'/\\nrt_.*=#+!~-]))"
         r"|(?<=&)(?P<entity>#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};)"
         rf"{quoted}|(?<==)(?P<printable>\r?\n|(?!{_NUMBER})[0-9A-F]{{2}}(?:=[0-9A-F]{{2}})*)"
@@ -46,7 +46,7 @@ def _compile_escapes(quoted: str = "") -> re.Pattern[str]:
 
 _ESCAPES: Final = _compile_escapes(rf"|(?<==)(?P<quoted>[0-9A-F]{{2}}{_BETWEEN}(?:=[0-9A-F]{{2}}{_BETWEEN}){{3,}})")
 _SINGLE_ESCAPES: Final = _compile_escapes()
-_BACKSLASH: Final = re.compile(r"\\(?:[ux]\{([0-9A-Fa-f]+)\}|[uUx]([0-9A-Fa-f]+)|([0-7]{3}))")
+_BACKSLASH: Final = re.compile(r"\\(?:[ux]\{([0-9A-Fa-f]+)\}|(?:[uUx]|0000(?=[2-7]))([0-9A-Fa-f]+)|([0-7]{3}))")
 _JSON: Final = {"n": "\n", "r": "\n", "t": "\t"}
 _MARK: Final = "\u0300-\u036f\u0483-\u0489\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
 """Combining marks that no text in ASCII needs; those of \u0300 to \u036f compose letters of many languages (NFC)."""

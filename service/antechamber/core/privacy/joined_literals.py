@@ -16,12 +16,12 @@ from antechamber.core.privacy.effort import EffortSpentError
 
 _ITEM: Final = r"\"[^\"\n\0]{0,200}\"|'[^'\n\0]{0,200}'"
 _BLANKS: Final = r"\s{0,40}+"
-_ITEMS: Final = rf"(?:{_ITEM})(?:{_BLANKS},{_BLANKS}(?:{_ITEM})){{1,40}}+{_BLANKS},?+{_BLANKS}"
+_ITEMS: Final = rf"(?:{_ITEM})(?:{_BLANKS}[,;]{_BLANKS}(?:{_ITEM})){{1,40}}+{_BLANKS},?+{_BLANKS}"
 """Two literals or more; what was read is never given back, so that the search is linear."""
 _ARRAY: Final = re.compile(
     rf"(?:\"\"|'')\.join\([\[(]{_BLANKS}{_ITEMS}[\])]\)"
     rf"|\[{_BLANKS}{_ITEMS}\]\.join\((?:\"\"|'')\)"
-    rf"|(?:implode|concat|join)\((?:(?:\"\"|''),\s?[\[(]?)?{_BLANKS}{_ITEMS}[\])]{{1,2}}"
+    rf"|(?:implode|concat|join|CONCAT(?:ENATE)?)\((?:(?:\"\"|''),\s?[\[(]?)?{_BLANKS}{_ITEMS}[\])]{{1,2}}"
 )
 """Literals that `str.join`, `Array.join`, `implode` or `concat` joins without a separator."""
 _LITERAL: Final = re.compile(_ITEM)
@@ -32,8 +32,10 @@ _NULL: Final = "\\0"
 _ASSIGNED: Final = re.compile(
     r"(?<![\w$.])(?P<name>[A-Za-z_]\w{0,30})[ \t]{0,3}:?=[ \t]{0,3}"
     r"(?P<mark>[\"'`])(?P<value>[^\"'`\n\0]{1,400})(?P=mark)"
+    r"|^(?:export |set )?(?P<variable>[A-Za-z_]\w{0,30})=(?P<word>[^\s\"'`$;&|()\0]{1,400})(?=[ \t;]*$)",
+    re.MULTILINE,
 )
-"""A name with a literal."""
+"""A name with a literal, or a variable of a shell with a word."""
 _MOST_NAMES: Final = 64
 _NAMES: Final = re.compile(
     r"(?:\$\{\w{1,30}\}|\$\w{1,30}|\{\w{1,30}\}){2,12}"
@@ -54,7 +56,7 @@ _MEMBER: Final = re.compile(
 _BETWEEN: Final = re.compile(r"[\"']?[ \t]{0,8}[,;]?\s{1,8}(?:export[ \t])?[\"']?|[\"']?[,;&]\s{0,8}[\"']?")
 """What is between two such members."""
 _POSSIBLE: Final = (
-    r"(?:\"\"|'')\.join\([\[(]|\]\.join\((?:\"\"|'')\)|(?:implode|concat|join)\([\"'\[]",
+    r"(?:\"\"|'')\.join\([\[(]|\]\.join\((?:\"\"|'')\)|(?:implode|concat|join|CONCAT(?:ENATE)?)\([\"'\[]",
     r"'[!-~]',\s?'[!-~]',\s?'[!-~]'",
     r"[=:] ?\(\s+[bfru]?[\"']",
     r"\w\}\$?\{\w|[\"']\$\w+\$\w|= ?[A-Za-z_]\w* ?[+.] ?[A-Za-z_]",
@@ -110,7 +112,8 @@ def _find_names(text: str) -> Iterator[Edit]:
 
     Raises EffortSpentError if these are too long together: a literal may be named thousands of times.
     """
-    literals = {match["name"]: match["value"] for match in islice(_ASSIGNED.finditer(text), _MOST_NAMES)}
+    found = islice(_ASSIGNED.finditer(text), _MOST_NAMES)
+    literals = {match["name"] or match["variable"]: match["value"] or match["word"] for match in found}
     if not literals:
         return
     room = _MOST_JOINED

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from antechamber.core.privacy.checks import real_password
-from antechamber.core.privacy.passwords import is_noise, is_pair_password, is_secret, is_wordy
+from antechamber.core.privacy.passwords import is_generated, is_noise, is_pair_password, is_secret, is_wordy
 from antechamber.core.privacy.phrases import is_numbered
 
 _QUANTUM: Final = 4
@@ -99,7 +99,12 @@ def is_slash_password(text: str) -> bool:
 def _is_real(user: str, password: str) -> bool:
     """Return whether a password is no placeholder and not the user name again."""
     lower = password.lower()
-    return len(password) > 1 and lower != user.lower() and lower not in _DEFAULT_LOGINS and not is_noise(password)
+    return (
+        len(password) > 1
+        and lower != user.lower()
+        and lower not in _DEFAULT_LOGINS
+        and (is_generated(password) or not is_noise(password))
+    )
 
 
 def is_bitlocker_key(text: str) -> bool:

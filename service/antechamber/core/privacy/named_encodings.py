@@ -32,7 +32,7 @@ _ROT13: Final = (
 )
 """The names of both, and those of passwords, tokens and addresses in them."""
 _BASE85: Final = r"(?i)(?:base|ascii|blob)[_-]?85|[ab]85(?:en|de)code|\b[bz]85\b|<~"
-_UU: Final = "begin [0-7]{3,4} "
+_UU: Final = "begin [0-7]{3,4} |uu(?:de|en)cod"
 _ALL_NAMES: Final = (_BACKWARDS, _ROT13, _BASE85, _UU)
 NAMES: Final = "|".join(f"(?:{names})" for names in _ALL_NAMES)
 """How a text names these encodings, in the syntax of RE2."""
@@ -49,6 +49,8 @@ _FROM_Z85: Final = str.maketrans(_SIGNS_OF_Z85, _SIGNS85)
 """The alphabet of Z85 (ZeroMQ RFC 32) to that of `base64.b85decode` (RFC 1924)."""
 _UUENCODED: Final = re.compile(r"begin [0-7]{3,4} [^\n]{1,200}\n(?P<body>(?:[!-`][ -`]{0,84}[ \t\r]*\n)+)")
 """The lines of a uuencoded file (POSIX, uuencode)."""
+_UU_LINE: Final = re.compile(r"(?<!\S)[!-M][!-`]{8,84}(?!\S)")
+"""A line of such a file without its header and without blanks in it; its first sign is the number of bytes."""
 _LENGTH: Final = 4
 """Characters of a run that count as one unit of effort."""
 
@@ -120,6 +122,18 @@ def _find_uuencoded(text: str, effort: Effort) -> Iterator[Edit]:
         plain = as_text(data)
         if plain is not None:
             yield Edit(match.start(), match.end(), f"{plain}\n", "uuencoded")
+            return
+    yield from _find_lines_of_uu(text, effort)
+
+
+def _find_lines_of_uu(text: str, effort: Effort) -> Iterator[Edit]:
+    """Yield single lines whose length agrees with the number of bytes that they begin with."""
+    for match in _UU_LINE.finditer(text):
+        effort.spend()
+        if len(match[0]) == 1 + 4 * -(-(ord(match[0][0]) - 32) // 3):
+            plain = _decoded(binascii.a2b_uu, match[0])
+            if plain is not None:
+                yield Edit(match.start(), match.end(), plain, "uuencoded")
 
 
 def _decode_z85(body: str) -> bytes:

@@ -38,6 +38,7 @@ _REFERENCE: Final = re.compile(
     \$[A-Za-z_][A-Za-z_]*$ | \$[A-Z][A-Z0-9_]*$ | \$\$?[{(\[] | \$env: | \$[a-z_]\w*(?:->|\[|\.)
     | \{\{ | %(?:24%)?7B | (?:3D)?=24=7B | \{%?[ ]?[A-Za-z_.-]*[ %]*\}?$ | \#\{ | @\{ | \W?_?[A-Z][A-Z0-9_]*%$
     | %\(?[a-z]\w*\)?[sd]?$ | %[A-Za-z_]\w*%$ | %[sdr]$ | <.*>?$ | \[[A-Za-z _.:-]*\]?$ | __\w+__$ | @@\w+@@$ | \#\w+\#$
+    | @[a-z][\w.-]*@$
     | (?:vault|op|env|file|secrets?|ssm|asm|sops|ref|ref\+\w+|key-?vault|awssm|aws|gcp|gcpsm|doppler|bws|kms|keyring
         |consul|secretsmanager|aws-secretsmanager|data|cmd|awsps|bao|k8s|from|lookup|bitwarden|1password|onepassword
         |lastpass|keepass|gopass|infisical|akeyless|conjur|akv|azurekeyvault)
@@ -70,6 +71,7 @@ _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
     r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
+    r"|.*[;}](?:return|const|let|var)(?:$|\W)|.*:(?:null|true|false|undefined)[},;]|[A-Z_]+=/"
     r"|\w*\]\[|\\[\"'](?:[\w-]+\\?[\"']?$|\{\{)|[^{]*\}\}\\?$|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
 _SIGNED: Final = re.compile(r"[!*]+[A-Z][a-z]{2,}[._-]?[0-9]{2,4}|[A-Z][a-z]{2,}[._-]?[0-9]{2,4}[!#$%&*+?]{1,2}")
@@ -246,6 +248,11 @@ def is_generated(value: str) -> bool:
         and not _ENCRYPTED.match(value)
         and not is_wordy(value)
     )
+
+
+def is_random(value: str) -> bool:
+    """Return whether a value is generated and has letters and digits in disorder, whatever signs are between them."""
+    return is_generated(value) and is_secret(value)
 
 
 def _kind_of(character: str) -> int:

@@ -16,7 +16,8 @@ from antechamber.core.privacy.effort import Effort
 
 _PAIRS: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:0x[0-9A-Fa-f]{2}(?:(?:,\s*|\s+)0x[0-9A-Fa-f]{2}){7,}"
-    r"|(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){6,})(?![0-9A-Za-z])"
+    r"|(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}(?:(?:\1|[ \t]?\r?\n[ \t]*)[0-9A-Fa-f]{2}){6,})"
+    r"(?![0-9A-Za-z])"
 )
 _DUMP_LINE: Final = (
     r"(?:0x)?[0-9A-Fa-f]{4,16}(?: <[^<>\n]{1,60}>)?(?P<colon>:?)[ \t]+"
@@ -76,6 +77,10 @@ _CODES: Final = re.compile(
     r")(?![0-9])"
 )
 """Rows of codes. A letter may follow: if it could not, a long row would be tried again from each of its numbers."""
+_CALLED: Final = re.compile(r"(?:[A-Za-z_][\w.]{0,24}|\[char\[\]\])\(\Z")
+_LONGEST_CALL: Final = 26
+_JOIN: Final = re.compile(r" ?-join ?(?:''|\"\")")
+"""The call of a function for each code, or the conversion of an array in PowerShell with what joins it."""
 CODES: Final = (
     r"[0-9]{2,3}(?:[^0-9]{1,12}[0-9]{2,3}){11}"
     r"|[01]{8}(?:[^0-9]{0,3}[01]{8}){7}"
@@ -154,8 +159,24 @@ def _find_codes(text: str) -> Iterator[Edit]:
             plain = _spell(number.findall(match[0]), base)
             if plain is not None:
                 # Between the numbers of an array are separators of texts.
-                yield Edit(match.start(), match.end(), plain, "split" if "\0" in match[0] else "codes")
+                name = "split" if "\0" in match[0] else "codes"
+                start, end = _call_around(text, match)
+                is_literal = (start, end) != match.span()
+                yield Edit(start, end, f'"{plain}"' if is_literal else plain, name)
                 break
+
+
+def _call_around(text: str, match: re.Match[str]) -> tuple[int, int]:
+    """Return the span of a row of codes with the call or the conversion to characters that it is part of."""
+    before = _CALLED.search(text, max(0, match.start() - _LONGEST_CALL), match.start())
+    if (
+        before is None
+        or ("(" not in (match["gap"] or "") and not before[0].startswith("["))
+        or text[match.end() : match.end() + 1] != ")"
+    ):
+        return match.span()
+    joined = _JOIN.match(text, match.end() + 1)
+    return before.start(), joined.end() if joined else match.end() + 1
 
 
 def _spell(numbers: list[str], base: int) -> str | None:

@@ -19,11 +19,13 @@ from antechamber.core.privacy.passwords import (
     is_name,
     is_pair_password,
     is_quoted_password,
+    is_random,
     is_reference,
     is_secret,
     is_spoken_password,
 )
 from antechamber.core.privacy.phrases import is_hyphenated
+from antechamber.core.privacy.spoken_links import TRAIL, is_outcome, leads_to_no_value
 from antechamber.core.privacy.spoken_words import CUE, by_first_letter
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
@@ -63,7 +65,7 @@ _LINKS: Final = (
     "nicht|sondern|jetzt|a|à|en|to|är|er|com|digite|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|"
     "est|sont|était|avec|et|vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|"
     "wurde in|es|era|son|con|y|"
-    "pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
+    "also|pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
 )
 _DIGEST: Final = "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)"
 _SIGNS: Final = (
@@ -78,36 +80,13 @@ _LINK: Final = re.compile(
     rf"[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})",
     re.IGNORECASE,
 )
-_PATH: Final = re.compile(r"(?:^|[\s:=(\"'`])[~.]{0,2}(?:/[\w.-]+)*$|[a-z]{2}:[\w./-]*$")
-"""What is before a slash in a path or a reference; elsewhere a slash may divide an account and its password."""
-_ROLE: Final = re.compile(r"(?<![\w:]):[a-z]+:`")
-"""A role in reStructuredText, as in ``:mod:`ssl```."""
-_ATTRIBUTE: Final = re.compile("(?:type|inputmode|autocomplete|name|id|class|role|for|placeholder|method|rel|target)$")
-"""The name of an attribute of HTML before its value."""
-_COMPARED: Final = frozenset("<>!")
-"""Signs before an equals sign that compares."""
-_RESOURCE: Final = re.compile(r"(?<![^\s\"'`])arn:\S*\Z")
+_RESOURCE: Final = re.compile(r"(?<![^\s\"'`=:(])arn:\S*\Z")
 """The beginning of the name of a resource of AWS."""
 _HASHED: Final = re.compile(r"(?i:\b(?:md5|sha-?[0-9]{1,3}|checksum|digest|hash|fingerprint)\b)[^.\n]{0,60}$")
 """What is before a digest of something that a cue names."""
 _DIGESTS: Final = re.compile("[0-9a-f]{32,128}")
-_LISTING: Final = frozenset(",，、(（")
-"""Signs in a list of words, or before the first argument of a call: a plain word behind them is no password."""
-_OUTCOME: Final = re.compile(
-    r"(?i:fail\w*|errors?|answer\w*|return\w*|respond\w*|crash\w*|reject\w*|scheitert|abgelehnt|[ée]choue|falla)"
-    r"(?: \w+){0,2} (?:with|mit|avec|con) $"
-)
-"""What is before the code of an error, as in `fails with ORA-00942`."""
-_WITH_WORDS: Final = ("with ", "mit ", "avec ", "con ")
-"""The ends of that, which few links have."""
-_ARGUMENT: Final = re.compile("[0-9]+[,)]")
-"""A number among the arguments of a call."""
 _QUERY: Final = re.compile('"&[a-z]+=')
 """The end of a quotation in the query of an address."""
-_CELL: Final = re.compile("[,;]")
-_LEAST_CELLS: Final = 3
-_ISSUE: Final = re.compile(r"[(（][ \t]*[A-Za-z][\w./-]*#[0-9]{5,}[)）]")
-"""The name of an issue in brackets, as in `(Rails#43997)`."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
     r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker)s?(?![a-z0-9])",
@@ -116,6 +95,7 @@ _OTHER_NOUN: Final = re.compile(
 """What a cue may describe without naming a value: a credentials provider is a class, and no credential."""
 _DIRECT: Final = re.compile(
     r"(?:[ \t]+"
+    r"(?:(?:temporaire|provisoire|initial|temporal|provisional|temporário|provisório|temporanea|provvisoria) )?"
     r"(?:(?:wi-?fi|wlan|root|admin|sudo|ssh|vpn) |(?:(?:d[aoe]s?|del?|di|for|für|pour|per) [\w-]{2,20} ){1,2})?"
     rf"[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))"
     rf"(?={_VALUE})"
@@ -173,7 +153,6 @@ _BELOW: Final = re.compile(
     re.IGNORECASE,
 )
 """A sentence that announces a value, which is alone on the next line."""
-_TRAIL: Final = ".,;:)]}>!?*_~`\"'。，、）"
 _TRAIL_OF_BARE: Final = ".,;:)\"'"
 """The same for a value that has to end with a sign or a digit of its own."""
 _STRONG_LENGTH: Final = 8
@@ -191,10 +170,6 @@ _LOGIN: Final = re.compile(
 )
 """Cues behind which a place is as frequent as a password."""
 _PROGRAM: Final = re.compile(r"[A-Z][A-Za-z]{2,}[0-9]{1,2}(?:\.[0-9]{1,3})*")
-_LOOSE: Final = re.compile(
-    "(?:(?:with|and|use|try|from|mit|und|avec|et|con|y|von|da) |[,，、(（])[ \t]*", re.IGNORECASE
-)
-"""Links behind which words joined by hyphens are the name of a program."""
 
 
 def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
@@ -207,9 +182,10 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     data = text.encode(errors="replace")
     offset = Offsets(data)
     while (cue := search(CUE, data, place, len(data))) is not None:
-        place = cue[0][1]
         effort.spend(_CUED)
         group = next(index for index in range(1, _CUES + 1) if cue[index][0] >= 0)
+        # What is behind a cue may be the first character of another one.
+        place = cue[group][1]
         start, end = map(offset, cue[group])
         if _OTHER_NOUN.match(text, end) is not None or _is_called(text, start, end):
             continue
@@ -299,7 +275,7 @@ def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int
         yield span
         inside = span[1] - start
     for link in _LINK.finditer(window) if _BEHIND_LINK in possible else ():
-        if link.start() < inside or _is_of_code(link, window):
+        if link.start() < inside or leads_to_no_value(link, window):
             continue
         if link["bare"] and is_reference(link["bare"]):
             inside = link.end("bare")
@@ -324,35 +300,6 @@ def _find_answer(text: str, start: int, judge: _Judge) -> tuple[int, int] | None
     return judge.span(answer, linked=True)
 
 
-def _is_of_code(link: re.Match[str], window: str) -> bool:
-    """Return whether a link is the sign of a path, of a role in reStructuredText, or of an error, a list or a call."""
-    sign = link[0]
-    if sign == "/" and _PATH.search(window[: link.start()]):
-        return True
-    if sign == ":" and _ROLE.match(window, link.start()):
-        return True
-    is_outcome = sign.lower().endswith(_WITH_WORDS) and _OUTCOME.search(window, 0, link.end())
-    if is_outcome or _ISSUE.match(window, link.start()):
-        return True
-    if sign == "=" and (
-        window[link.start() - 1 : link.start()] in _COMPARED
-        or ((link["quoted"] or "").isalpha() and _ATTRIBUTE.search(window, 0, link.start()))
-    ):
-        return True
-    value = (link["bare"] or "").rstrip(_TRAIL)
-    if _LOOSE.fullmatch(sign) and (is_hyphenated(value) or is_name(value)):
-        return True
-    return sign[:1] in _LISTING and (
-        (link["quoted"] or "").isalpha() or bool(_ARGUMENT.match(link["bare"] or "")) or _is_row(value)
-    )
-
-
-def _is_row(value: str) -> bool:
-    """Return whether a value is a row of a table, without a cell that looks like a password."""
-    cells = _CELL.split(value)
-    return len(cells) >= _LEAST_CELLS and not any(map(is_spoken_password, set(cells)))
-
-
 def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
     """Return the span of a value that the text uses as what the cue names."""
     offset = max(0, end - _BEFORE)
@@ -366,7 +313,7 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
             value = match.start("quoted" if match["quoted"] else "bare")
             if is_name(match["bare"] or ""):
                 continue
-            if _OUTCOME.search(window, 0, value) is None and (span := judge.span(match, linked=True)) is not None:
+            if not is_outcome(window, value) and (span := judge.span(match, linked=True)) is not None:
                 return offset + span[0], offset + span[1]
     return None
 
@@ -374,7 +321,7 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
 def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[int, bool]:
     """Return the length of a value without what trails it, and whether it looks like a secret."""
     if group == "bare":
-        stripped = value.rstrip(_TRAIL)
+        stripped = value.rstrip(TRAIL)
         value = stripped if "(" not in stripped else value
         value = _QUERY.split(value)[0]
         if "(" not in value:
@@ -388,7 +335,7 @@ def _is_bare(value: str, *, is_password: bool, linked: bool) -> bool:
     if not is_password:
         return is_secret(value) and len(value) > _STRONG_LENGTH and not is_member(value)
     if linked:
-        return is_spoken_password(value) or (value.isdecimal() and len(value) >= _LONG_NUMBER)
+        return is_spoken_password(value) or is_random(value) or (value.isdecimal() and len(value) >= _LONG_NUMBER)
     return not is_name(value) and (
         is_pair_password(value) or (len(value) >= _STRONG_LENGTH and is_spoken_password(value))
     )

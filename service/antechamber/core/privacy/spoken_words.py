@@ -14,7 +14,7 @@ _LOGIN_WORDS: Final = (
     "(?:wi-?fi|wlan|wpa2?|network|netzwerk)[ -]?(?:key|schlüssel)|"
     "(?:wi-?fi|wlan|ssid)[^\n.;]{1,30}[ ,;](?:key|clé|clave)|"
     "(?:cl[ée]|clave|chave|chiave)(?: del| do| de la)? (?:wi-?fi|wpa2?|wlan)|"
-    "mots? de passe|mdp|code d['’]acc[eè]s|phrase (?:secr[eè]te|de passe)|identifiants?|secret partag[ée]|"
+    "mots? de passe|mdp|code d['’]acc[eè]s|phrase (?:secr[eè]te|de passe)|identifiants|secret partag[ée]|"
     "connexion|connecte[rz]?(?:-(?:toi|vous))?|shared secret|gemeinsames geheimnis|"
     "contrase(?:ñ|n)as?|clave(?: de acceso)?|frase de paso|credenciales|secreto compartido|"
     "entrar|(?:inici\\w+ (?:de )?|la )sesi[óo]n|"
@@ -45,7 +45,8 @@ _LOCK_WORDS: Final = (
 CUE: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
     "|(密码|密碼|口令|登[录錄]|凭据|凭证|パスワード|パスフレーズ|パス[はが：:、]|合言葉|暗証(?:番号|コード)?|"
-    "ログイン|認証情報|비밀번호|비번|암호|[Пп]арол(?:ь|я|ем|и|ю)(?: (?:от|для|к) [а-яё-]{2,20})?|[Уу]чётные данные)"
+    "ログイン|認証情報|密语|密語|"
+    "비밀번호|비번|암호|[Пп]арол(?:ь|я|ем|и|ю)(?: (?:от|для|к) [а-яё-]{2,20})?|[Уу]чётные данные)"
     "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵)|"
     "(?:(?i:api)|액세스|비밀|접근) ?키|토큰|시크릿|[Кк]люч(?:а|ом)? (?i:api|доступа)|[Тт]окен(?:а|ом)?)"
     rf"|(?i:(?:\A|[^A-Za-z])({_LOCK_WORDS}|加密的?(?:pdf|压缩包|文件|文档)用)(?:\z|[^a-z0-9_]))"

@@ -17,8 +17,8 @@ _PUBLISHED: Final = re.compile(
     # Microsoft, "Use the Azurite emulator" and "Azure Cosmos DB emulator".
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2U[0-9A-Za-z+/]{0,34}={0,2}"
     r"|C2y6yDjf5/R\+ob0N8A7Cgv30VRDJIWEHLM\+4QDU5DE2nQ9nDuVTqobD[0-9A-Za-z+/]{0,34}={0,2}"
-    # RFC 7617 and RFC 6750, and the token that jwt.io shows.
-    r"|QWxhZGRpbjpvcGVuIHNlc2FtZQ={0,2}|mF_9\.B5f-4\.1JqM|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw"
+    # RFC 7617, RFC 6750 and RFC 6749, and the token that jwt.io shows.
+    r"|QWxhZGRpbjpvcGVuIHNlc2FtZQ={0,2}|mF_9\.B5f-4\.1JqM|2YotnFZFEjr1zCsicMWpAA|tGzv3JOkF0XG5Qx2TlKWIA|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw"
     r"[0-9A-Za-z_-]{10,90}\.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
     # Stripe, "API keys"; Slack, "Token types"; Twitter, "Authorizing a request"; Google, "Key URI format"; BIP 39.
     "|sk_test_4eC39HqLyjWDarjtT1zdp7dc|xoxb-123456789012-123456789012[0-9]?-[a-zA-Z]{24}|xvz1evFS4wEEPTGEFPHBog"
