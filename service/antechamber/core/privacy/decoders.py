@@ -114,6 +114,10 @@ _SHORTEST_MESSAGE: Final = 12
 """Characters of a message in tags."""
 
 
+LOOSE: Final = frozenset({"listed", "markup", "reversed-token", "rot13-token", "split", "wrapped"})
+"""Decoders that join words by chance, or make words of others."""
+
+
 class Edit(NamedTuple):
     """A part of a text, from `start` up to `end`, that a decoder replaces."""
 

@@ -60,6 +60,8 @@ class Engine:
         self.rules = rules
         self.matchers = [Matcher(rule) for rule in rules]
         self._prefilters: dict[frozenset[int], Prefilter] = {}
+        self._of_joined: dict[Prefilter, Prefilter] = {}
+        self._with_form = frozenset(index for index, one in enumerate(self.matchers) if one.fits(("wrapped",)))
         self._warm: set[frozenset[int]] = set()
 
     def prefilter(self, wanted: frozenset[int]) -> Prefilter:
@@ -71,10 +73,18 @@ class Engine:
             self._prefilters[wanted] = found
         return found
 
+    def of_joined(self, prefilter: Prefilter) -> Prefilter:
+        """Return the prefilter of those rules of another one that judge words which were joined by chance."""
+        found = self._of_joined.get(prefilter)
+        if found is None:
+            found = self._of_joined[prefilter] = self.prefilter(frozenset(prefilter.rules) & self._with_form)
+        return found
+
     def warm_up(self, wanted: frozenset[int]) -> None:
         """Build the automata of some rules, and search an ordinary text once, so that they have their first states."""
         if wanted not in self._warm:
-            list(Search(self, self.prefilter(wanted)).look(EventText({"": _ORDINARY})))
+            for rules in (wanted, wanted & self._with_form):
+                list(Search(self, self.prefilter(rules)).look(EventText({"": _ORDINARY})))
             self._warm.add(wanted)
 
     def is_clear(self, event: EventText, prefilter: Prefilter) -> bool:
@@ -94,6 +104,7 @@ class Search:
     def __init__(self, engine: Engine, prefilter: Prefilter) -> None:
         self._engine = engine
         self._prefilter = prefilter
+        self._of_joined = engine.of_joined(prefilter)
         self.effort = Effort()
         self._prose_effort = Effort()
         self._size = 0
@@ -125,14 +136,14 @@ class Search:
         root = View(text if prose is not None else plain_punctuation(text))
         chains: list[View] = []
         for view in all_views(root, self.effort):
-            yield view, self._prefilter
+            yield view, self._of_joined if view.is_joined_by_chance else self._prefilter
             chains += self._guesses(view)
             if prose is not None and view.is_readable:
                 for plain in filter(None, (without_layout(view), spelled_out(view))):
                     yield plain, prose
         # A value that another view shows in one is named by that view.
         for view in chains:
-            yield view, self._prefilter
+            yield view, self._of_joined
 
     def _guesses(self, view: View) -> Iterator[View]:
         """Yield the rows of a view in which a divided token may be, and the view with runs that may be turned."""
@@ -173,7 +184,7 @@ class Search:
         """Yield what the rules find in one view and in no earlier one."""
         self._size += len(view.text)
         read = view.read
-        effort = self.effort if prefilter is self._prefilter else self._prose_effort
+        effort = self._prose_effort if prefilter is self._prefilter.of_prose else self.effort
         for index, areas in prefilter.candidates(read, effort):
             matcher = self._engine.matchers[index]
             for span in islice(matcher.find(read, effort, areas), _MOST):

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from antechamber.core.privacy.automata import ANCHORED, Offsets, Spans, compile_pattern, compile_set, search
 from antechamber.core.privacy.context_words import context_pattern, has_word
+from antechamber.core.privacy.decoders import LOOSE
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.prefilter import Areas
@@ -103,7 +104,7 @@ class Matcher:
         if rule.kind == "hidden":
             return not decoded
         decoded = after_encodings(decoded)
-        if _LOOSE.isdisjoint(decoded):
+        if LOOSE.isdisjoint(decoded):
             return True
         has_form = rule.kind == "secret" and self._search is None and not has_groups(rule.pattern)
         return has_form and not ("split" in decoded and (rule.general or rule.context))
@@ -249,8 +250,6 @@ def _edge(sign: str) -> str:
     return "x" if sign.isascii() and sign.isalnum() else " "
 
 
-_LOOSE: Final = frozenset({"listed", "markup", "reversed-token", "rot13-token", "split", "wrapped"})
-"""Decoders that join words by chance, or make words of others."""
 _ENCODINGS: Final = ENCODINGS | {"base85", "uuencoded"}
 _GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
 """An escape, a class, or the beginning of a group that captures."""

@@ -112,7 +112,7 @@ class Prefilter:
 
         `forms` are the indexes of those for tokens with a form of their own, which may be in pieces.
         """
-        self._rules = rules
+        self.rules = rules
         self._demands: dict[int, _Demand] = {}
         self._always = 0
         """Rules without literals and shapes."""
@@ -246,7 +246,7 @@ class Prefilter:
     @cached_property
     def of_prose(self) -> "Prefilter | None":
         """The prefilter of those rules that judge what a text says to its reader; None without any."""
-        rules = {index: rule for index, rule in self._rules.items() if rule.kind == "hostile"}
+        rules = {index: rule for index, rule in self.rules.items() if rule.kind == "hostile"}
         return Prefilter(rules) if rules else None
 
     def candidates(self, text: Text, effort: Effort) -> list[RuleCandidate]:

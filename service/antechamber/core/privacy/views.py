@@ -8,6 +8,7 @@ from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.decoders import (
+    LOOSE,
     MOST_EDITS,
     Edit,
     find_compositions,
@@ -111,6 +112,12 @@ class View:
         return self.level == self._parent.level and self._parent.is_turned
 
     @property
+    def is_joined_by_chance(self) -> bool:
+        """Whether all that this text has and its parent has not may be words that were joined by chance."""
+        names = set() if self.is_readable else {edit.decoder for edit in self._edits if edit.decoder}
+        return bool(names) and names <= LOOSE
+
+    @property
     def may_be_turned(self) -> bool:
         """Whether lines may be backwards or in ROT13: those that a reader sees, or those of an encoded text."""
         return self.is_readable or self._has_only(ENCODINGS)
@@ -180,6 +187,11 @@ class Chains(View):
             texts.append("".join(pieces))
             place += len(texts[-1]) + len(SEPARATOR)
         super().__init__(SEPARATOR.join(texts), parent, level=parent.level if parent else 0)
+
+    @property
+    def is_joined_by_chance(self) -> bool:
+        """Whether the parent shows all that is in one piece."""
+        return self._parent is not None
 
     def may_begin(self, start: int) -> bool:
         """Return whether a value may begin at an offset."""
