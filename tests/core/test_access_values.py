@@ -26,6 +26,8 @@ def found(text: str) -> list[str]:
         "Heron!" + "41",
         "Heron-" + "Maple42",
         "HeronMaple" + "42",
+        "Zaunkönig!" + "77",
+        "qw!PxxKAGrR" + "5T",
         RANDOM,
     ],
 )
@@ -55,6 +57,8 @@ def test_a_value_is_found_in_a_sentence_on_access(value: str, sentence: str) -> 
         "The key has level*10, remaining+1000, AnsiToWin32 and 0x030200A4 in it.",
         f'"login": "{RANDOM}", "S3OutputPath": "account"',
         f"account\n{RANDOM}\n",
+        "login: bG9nX2xldmVsOiBpbmZvCndvcmtlcnM6IDQK is the base64 of the settings of the account",
+        "Press Ctrl+Shift+F5 to open the login.",
         "The account opens on 2026-11-28 at 10:30 with version 1.2.3.",
     ],
 )

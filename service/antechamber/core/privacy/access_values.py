@@ -8,7 +8,6 @@ and code, most of them examples of passwords. Each value costs a constant number
 
 # ruff: noqa: RUF001 -- the signs of other scripts are searched for
 
-import binascii
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
@@ -148,7 +147,7 @@ def _is_encoded(value: str) -> bool:
     """Return whether a value is a text in base64, which is judged in its decoded form."""
     try:
         return len(value) % _QUANTUM == 0 and as_text(b64decode(value, validate=True)) is not None
-    except binascii.Error:
+    except ValueError:
         return False
 
 
