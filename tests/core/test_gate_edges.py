@@ -4,6 +4,8 @@ import unicodedata
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from antechamber.core.policy import Policy, Privacy
 from antechamber.core.privacy import Gate, folding
@@ -14,11 +16,15 @@ from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.matcher import Matcher, trigger_pattern
 from antechamber.core.privacy.registry import SEARCHES
-from antechamber.core.privacy.rule import Finding, Rule
+from antechamber.core.privacy.rule import Finding, Rule, join_example
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.texts import Text
 from support import GATE, RULES
 
+EXAMPLES = [join_example(example) for rule in RULES for example in (*rule.hit, *rule.miss)]
+UNUSUAL = (
+    "\u00f6\u00c4\u00df\u0130\u212a\u5bc6\u30d1\u200b\u0301\x00\x07\n\"'`<>&%=\\0\u2168\u0663\u00b2\U0001f600\U000e0041"
+)
 SEED = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 RULE = Rule(rule_id="a", title="a", kind="secret", pattern="abc[^x]*def", bounds="none")
 
@@ -201,3 +207,17 @@ def test_findings_overlap_where_they_share_characters() -> None:
     assert not first.overlaps(Finding("/a", "y", "warn", 6, 9))
     assert not first.overlaps(Finding("/b", "y", "warn", 2, 6))
     assert Finding("/a", "x").overlaps(Finding("/a", "y"))
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from(EXAMPLES),
+    st.lists(st.tuples(st.integers(0, 400), st.sampled_from([*UNUSUAL, *EXAMPLES[::40]])), max_size=5),
+)
+def test_no_text_ends_a_scan_with_an_error(example: str, inserted: list[tuple[int, str]]) -> None:
+    """The examples of the rules reach all searches and checks; signs that they do not expect are put into them."""
+    text = example
+    for place, piece in inserted:
+        at = place % (len(text) + 1)
+        text = text[:at] + piece + text[at:]
+    assert isinstance(GATE.scan({"": text}), list)
