@@ -80,9 +80,12 @@ _JOINTS: Final = re.compile(
     r"|[ \t]*\)[ \t]*;?[ \t]*(?:\r?\n[ \t]*[A-Za-z_]{0,40})?\.(?:append|concat|add|push|write|put)\([ \t]*"
     r")[\"'`](?=[!-~]))"
     rf"|(?<={SIGN}[\"'`])(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*(?:-[ \t]{{1,4}})?)?[\"'`]"
-    rf"(?={SIGN})(?!{_PREFIX}[\"'`])(?!sha[0-9]{{3}}-)))"
+    rf"(?={SIGN})(?!{_PREFIX}[\"'`])(?!sha[0-9]{{3}}-)(?![\w.-]{{1,40}}[\"']\s?:)))"
 )
-"""Quotation marks with an operator between them, without one on two lines, or with a statement that appends."""
+"""Quotation marks with an operator between them, without one on two lines, or with a statement that appends.
+
+A value and the name of the next member are no parts of one value.
+"""
 _WRAPS: Final = re.compile(
     r"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r\u21a9\u21b5-]\n)(?:[ \t]*(?://|--|;)[ \t]|[ \t>|*#]*)"
     rf"(?={SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
