@@ -16,7 +16,8 @@ from typing import Final
 from antechamber.core.privacy.automata import compile_pattern, compile_set, search
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.letters import is_odd
-from antechamber.core.privacy.passwords import is_generated, is_noise, is_wordy
+from antechamber.core.privacy.noise import is_noise
+from antechamber.core.privacy.passwords import is_generated, is_wordy
 from antechamber.core.privacy.runs import as_text
 from antechamber.core.privacy.spoken_words import CUE
 from antechamber.core.privacy.values import share_of_changes

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 from antechamber.core.privacy.letters import is_random_word
-from antechamber.core.privacy.passwords import is_bare_password, is_noise, is_secret, is_spoken_password
+from antechamber.core.privacy.noise import is_noise
+from antechamber.core.privacy.passwords import is_bare_password, is_secret, is_spoken_password
 from antechamber.core.privacy.phrases import is_hyphenated, is_spoken_phrase
 
 _SIGNS: Final = re.compile("[!#$%^?@~+&*]")

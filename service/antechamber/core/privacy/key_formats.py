@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import Final
 
 from antechamber.core.privacy.checks import real_password
-from antechamber.core.privacy.passwords import is_generated, is_noise, is_pair_password, is_secret, is_wordy
+from antechamber.core.privacy.noise import is_noise
+from antechamber.core.privacy.passwords import is_generated, is_pair_password, is_secret, is_wordy
 from antechamber.core.privacy.phrases import is_numbered
 
 _QUANTUM: Final = 4

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from antechamber.core.privacy.letters import is_gibberish, is_random_word
+from antechamber.core.privacy.noise import SIGNED, is_member, is_noise, is_template
 from antechamber.core.privacy.phrases import (
     is_grouped,
     is_hyphenated,
@@ -19,12 +20,11 @@ from antechamber.core.privacy.phrases import (
     is_spaced,
 )
 from antechamber.core.privacy.values import changes_often, entropy_of, longest_run_of
-from antechamber.core.privacy.words import PLACEHOLDER, PLAIN, TECHNICAL
+from antechamber.core.privacy.words import PLAIN, TECHNICAL
 
 _SHORTEST: Final = 6
 _SHORTEST_QUOTED: Final = 5
 _SHORTEST_SECRET: Final = 8
-_LONGEST: Final = 1_024
 _LEAST_BITS: Final = 2.7
 _RANDOM_BITS: Final = 3.2
 _RANDOM_LENGTH: Final = 20
@@ -33,87 +33,16 @@ _RANDOM_RUN: Final = 12
 _LEAST_NUMBERS: Final = 2
 _MIXED_BITS: Final = 3.9
 
-_REFERENCE: Final = re.compile(
-    r"""
-    \$[A-Za-z_][A-Za-z_]*$ | \$[A-Z][A-Z0-9_]*$ | \$\$?[{(\[] | \$env: | \$[a-z_]\w*(?:->|\[|\.)
-    | \{\{ | %(?:24%)?7B | (?:3D)?=24=7B | \{%?[ ]?[A-Za-z_.-]*[ %]*\}?$ | \#\{ | @\{ | \W?_?[A-Z][A-Z0-9_]*%$
-    | %\(?[a-z]\w*\)?[sd]?$ | %[A-Za-z_]\w*%$ | %[sdr]$ | <.*>?$ | \[[A-Za-z _.:-]*\]?$ | __\w+__$ | @@\w+@@$ | \#\w+\#$
-    | @[a-z][\w.-]*@$
-    | (?:vault|op|env|file|secrets?|ssm|asm|sops|ref|ref\+\w+|key-?vault|awssm|aws|gcp|gcpsm|doppler|bws|kms|keyring
-        |consul|secretsmanager|aws-secretsmanager|data|cmd|awsps|bao|k8s|from|lookup|bitwarden|1password|onepassword
-        |lastpass|keepass|gopass|infisical|akeyless|conjur|akv|azurekeyvault)
-      (?:://|:) (?!\S*[^\w./:\#@?=-])
-    | (?:self|this|cls|os|process|config|cfg|settings|env|secrets|vars?|local|data|module|options|opts|args|params
-        |request|req|ctx|user|props|state|inputs?|event|values|steps|needs|github|conf|environ)\.[A-Za-z_]
-    | (?:MII[BC][0-9A-Za-z]jANBgkqhkiG9w0BAQEFAAOC|MIGfMA0GCSqGSIb3DQEBAQUAA4GN|M(?:Fk|HY)wE[Aw]YHKoZIzj0CAQ
-        |MCowBQYDK2V|AAAA[BCE][23]Nz)
-    | (?:secret|path)=[A-Za-z][\w-]*/[\w/.-]+(?::\w+)?$
-    | arn:aws | enc: | !(?:vault|ref|sub|getatt|importvalue|env|secret|include|join)\b
-    | projects/[^/]+/secrets/ | @Microsoft\.KeyVault | %\{ | \S*\$\{\w | (?:https?|ftp|file|git|ssh|s3|gs|repo)://
-    """,
-    re.VERBOSE,
-)
-"""References to a value that is elsewhere (variables, templates, secret stores, addresses), and public keys."""
 _STORE: Final = re.compile(
     r"(?:1password|keepassxc|keepassx?[0-9]?|vault[0-9]?|bitwarden|lastpass|dashlane|passbolt|nordpass)[.,;:!?)\"']*$",
     re.IGNORECASE,
 )
 """The program in which a password is kept."""
-_BUILD_SECRET: Final = re.compile("(?:id=)?[A-Za-z][A-Za-z_.-]{0,40}[0-9]?,(?:src|source|env|type|target)=")
-"""The secret of a build by its name and place, as `docker build --secret` takes it; a password has more digits."""
-_DECODER: Final = re.compile(
-    "(?:base64|binascii|codecs)[.](?:(?:urlsafe|standard|strict|url)_?)?"
-    "(?:[ab](?:16|32|64|85)|decode|encode|a2b|b2a|hexlify|unhexlify)[a-z0-9_]*$",
-    re.IGNORECASE,
-)
-"""A call of a decoder that gives the secret; its arguments are not part of the value."""
-_ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
-"""Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
-_CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
-    r"|.*[;}](?:return|const|let|var)(?:$|\W)|.*:(?:null|true|false|undefined)[},;]|[A-Z_]+=/"
-    r"|\w*\]\[|\\[\"'](?:[\w-]+\\?[\"']?$|\{\{)|[^{]*\}\}\\?$|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
-)
-_SIGNED: Final = re.compile(r"[!*]+[A-Z][a-z]{2,}[._-]?[0-9]{2,4}|[A-Z][a-z]{2,}[._-]?[0-9]{2,4}[!#$%&*+?]{1,2}")
-"""A password of a word and a year with a sign before or behind."""
-_NAME: Final = re.compile(
-    r"""
-    (?:[A-Z][a-z]+){2,}\$[0-9]$ | [A-Za-z]\w*\$\.[A-Za-z$.]{4,}$ | [\w.]+!\.[A-Za-z]{4,}$ | SYS\$[A-Z]+(?:[:\[]|$)
-    | [a-z][\w.\#-]*\{[a-z-]+: | .*(?:!important$|%[A-Z_]{3,}%|&(?:nbsp|quot|amp|lt|gt);) | ['"]\)\.[a-z]
-    | [\w&!.-]+\.(?:docx?|xlsx?|pptx?|pdf)$
-    """,
-    re.VERBOSE,
-)
-"""Names in code and documents: an inner class without a name, a stream, a value that is not null, a logical name of
-OpenVMS, a rule and a declaration of CSS, a variable of Windows, an entity of HTML, a call, a file."""
-_PUBLIC: Final = re.compile(
-    r"[^@\s]*@sha256:[0-9a-f]{64}$|(?:%[sdifrvqx][^\w%]*){2,}$|(?:%2F[A-Za-z_-]{1,24}){2,}(?:%3F[\w%-]*)?$|.*\\\$env:[A-Z]"
-    r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot)[.-]?[0-9]*$"
-)
-"""An image by its digest, a format, an escaped path, a variable of PowerShell, and a version before its release."""
-_PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
-"""A sentence in Chinese or Japanese, which have no blanks between words."""
-_COLOR: Final = re.compile("#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?:[;,)]|$)", re.IGNORECASE)
-_DIGEST: Final = re.compile("(?:sha[0-9]{1,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
-_REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9])")
 _OBJECT: Final = re.compile("[a-z]+(?:-[a-z]+)+-[0-9a-f]{4,6}$")
 """The name of an object of Kubernetes that ends with a part of a hash."""
 _CAMEL: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?$|(?:[A-Z][a-z]+){2,}[0-9]?$")
 _PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|[\w.-]+)?(?:[/\\][\w.*@#?=-]+)+[/\\]?$")
-_MEMBER: Final = re.compile(r"[\w.?,;&-]*\w=[\"'\w\[({]|\?[\w.,;&-]*\w=")
-"""A name with a value, such as `type=\"password\"`: not what the sentence names."""
 _SNAKE: Final = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]{0,2}$")
-_FILE: Final = re.compile(
-    r"[\w./-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|sh|env|pem|key|crt|cer|cfg|ini|conf|go|rs|java|rb|php"
-    r"|html?|css|sql|log|xml|properties|local|example|db|csv|lock|service|tf|kt|swift|c|h|cpp|cs|vue|svelte)$"
-)
-_FOLDER: Final = re.compile(r"(?:~|\.{1,2}|[A-Z]:)?(?:[/\\][A-Z]?[a-z0-9._-]{1,32}){2,}[/\\]?$")
-"""A path of two or more names, such as the working folder that shells have in `PWD`."""
-_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
-_TEMPLATE: Final = re.compile(
-    r".*(?:[$#@%]?\{[^{}]*\}|<[A-Za-z_][^<>]*>|\$\([a-z]{2}|\{\{|\}\}|\$[A-Z][A-Z0-9_]{2}|%\([A-Za-z_]\w*\)|[A-Za-z_]\w{2}\(|://)|[$@][A-Za-z_]{3}"
-)
-"""A value with a part that is replaced, a call, or an address."""
 _STRONG_SIGNS: Final = frozenset("!#$%^?@~+&*")
 """Signs that are rarer in code than its brackets, points and commas."""
 _LEAST_SIGNS: Final = 2
@@ -124,13 +53,6 @@ _LONGEST_GENERATED: Final = 64
 _ODD: Final = re.compile("[a-z][A-Z][0-9]{1,3}")
 """A short group that programs put in front of a word, such as `gR7`, and no technical term."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
-_MASK: Final = re.compile(
-    r"(?i).*(?:\*\*\*|xxx|\.\.\.|…|••|●●|###|___|---|redacted|elided|omitted|masked|censored|<|>)"
-)
-_COUNTED: Final = re.compile(
-    r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"
-)
-"""Characters in the order of the alphabet or of numbers, as documents and test vectors have them."""
 _HASH: Final = re.compile(
     r"(?i)(?:sha|md[0-9]|blake|b3|crc|xxh|hash|digest|e?tag_|checksum|sum_|integrity|commit|rev|git|tree|blob|cid|sri|nar"
     r"|fingerprint|img|image|layer|build|cache|file|trace|span|req)"
@@ -144,34 +66,6 @@ _HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:[0-9]))(
 _NUMBERS: Final = re.compile("[0-9]+")
 _VOWELS: Final = frozenset("aeiouy")
 _CLASSES: Final = 3
-
-
-def is_noise(value: str) -> bool:
-    """Return whether a value is a reference, mask, placeholder, address, path, sentence, digest or piece of code."""
-    return bool(
-        len(value) > _LONGEST
-        or is_reference(value)
-        or _MASK.match(value)
-        or _COUNTED.match(value)
-        or len(set(value)) <= _LEAST_DIGITS
-        or PLACEHOLDER.fullmatch(value)
-        or (_CODE.match(value) and not _SIGNED.fullmatch(value))
-        or _PUBLIC.match(value)
-        or _FILE.match(value)
-        or _FOLDER.match(value)
-        or _MAIL.match(value)
-        or _PROSE.search(value)
-        or _COLOR.match(value)
-        or _DIGEST.match(value)
-        or _REGEX.match(value)
-        or _DECODER.match(value)
-        or _BUILD_SECRET.match(value)
-    )
-
-
-def is_reference(value: str) -> bool:
-    """Return whether a value is encrypted, or refers to one that is elsewhere."""
-    return bool(_REFERENCE.match(value) or _ENCRYPTED.match(value))
 
 
 def is_wordy(value: str) -> bool:
@@ -190,7 +84,7 @@ def _is_mixed(value: str) -> bool:
     return (
         any(map(str.isalpha, value))
         and not all(map(str.isalpha, value))
-        and (not is_wordy(value) or _SIGNED.fullmatch(value) is not None)
+        and (not is_wordy(value) or SIGNED.fullmatch(value) is not None)
     )
 
 
@@ -219,16 +113,6 @@ def is_spoken_password(value: str) -> bool:
     )
 
 
-def is_name(value: str) -> bool:
-    """Return whether a value is rather a name in code or a document, if no word of the sentence calls it a password."""
-    return bool(_NAME.match(value))
-
-
-def is_member(value: str) -> bool:
-    """Return whether a value is a name with a value of its own, such as `max_tokens=8192`."""
-    return bool(_MEMBER.match(value))
-
-
 def is_generated(value: str) -> bool:
     """Return whether a value mixes all kinds of characters as generators of passwords do, and not as code does.
 
@@ -242,10 +126,7 @@ def is_generated(value: str) -> bool:
         len(set(kinds)) == _KINDS
         and changes >= _LEAST_CHANGES * (len(value) - 1)
         and value.isascii()
-        and not _TEMPLATE.match(value)
-        and not _REGEX.match(value)
-        and not _DIGEST.match(value)
-        and not _ENCRYPTED.match(value)
+        and not is_template(value)
         and not is_wordy(value)
     )
 

@@ -9,7 +9,8 @@ code, or the name of a user.
 import re
 from typing import Final
 
-from antechamber.core.privacy.passwords import is_name, is_spoken_password
+from antechamber.core.privacy.noise import is_name
+from antechamber.core.privacy.passwords import is_spoken_password
 from antechamber.core.privacy.phrases import is_hyphenated
 
 TRAIL: Final = ".,;:)]}>!?*_~`\"'。，、）"
@@ -37,6 +38,8 @@ _ARGUMENT: Final = re.compile("[0-9]+[,)]")
 """A number among the arguments of a call."""
 _VARIABLE: Final = re.compile(r"[\"'], ?[A-Za-z_]\w*\)")
 """The end of a quoted argument, and a variable as the last one."""
+_PARAMETER: Final = re.compile(r"[,(]\s*\w+=\Z")
+"""A parameter of a function with its sign."""
 _CELL: Final = re.compile("[,;]")
 _LEAST_CELLS: Final = 3
 _ISSUE: Final = re.compile(r"[(（][ \t]*[A-Za-z][\w./-]*#[0-9]{5,}[)）]")
@@ -84,6 +87,7 @@ def _assigns_or_lists(link: re.Match[str], window: str) -> bool:
     if sign.rstrip(" \t") == "=" and (
         window[link.start() - 1 : link.start()] in _COMPARED
         or (quoted.isalnum() and _ATTRIBUTE.search(window, 0, link.start()))
+        or (quoted.isalpha() and _PARAMETER.search(window, 0, link.start() + 1))
     ):
         return True
     value = bare.rstrip(TRAIL)

@@ -14,13 +14,11 @@ from typing import Final
 from antechamber.core.privacy.automata import Offsets, compile_set, search
 from antechamber.core.privacy.chosen_secrets import is_joined, is_unmistakable
 from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.noise import is_member, is_name, is_reference
 from antechamber.core.privacy.passwords import (
-    is_member,
-    is_name,
     is_pair_password,
     is_quoted_password,
     is_random,
-    is_reference,
     is_secret,
     is_spoken_password,
 )
