@@ -101,6 +101,12 @@ _RUN: Final = re.compile(
     r"[0-9](?<![0-9A-Za-z.].)(?<![0-9A-Za-z]-.)[0-9]*(?:[ \xa0.\u2009\u202f\u2010-\u2013-][0-9]+)+(?![0-9A-Za-z])"
 )
 """Groups of digits with one sign between two of them; an underscore may be around them."""
+_GROUPED: Final = re.compile(
+    "(?<![0-9])(?:"
+    + "|".join("[^0-9]".join(f"[0-9]{{{size}}}" for size in groups) for groups in sorted(_GROUPINGS))
+    + ")"
+)
+"""A run of groups without such a row of them has no card number."""
 _GROUP: Final = re.compile("[0-9]+")
 _DUMPED: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{6,8}: (?:[0-9a-f]{4} )*\Z")
 """What is before groups in a line of a hexadecimal dump."""
@@ -132,7 +138,10 @@ def find_cards(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     too many candidates.
     """
     for run in _RUN.finditer(text):
-        if _DUMPED.search(text, max(0, run.start() - _DUMP_REACH), run.start()) is None:
+        if (
+            _GROUPED.search(text, *run.span()) is not None
+            and _DUMPED.search(text, max(0, run.start() - _DUMP_REACH), run.start()) is None
+        ):
             yield from _grouped_in(text, run, effort)
     for start, end in find_bare_cards(text, effort):
         if end - start == _BARE_LENGTH and not _ORDER.search(text, max(0, start - _ORDER_REACH), start):

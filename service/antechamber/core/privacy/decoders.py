@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.effort import EffortSpentError
-from antechamber.core.privacy.folding import fold_sign
 from antechamber.core.privacy.selectors import SELECTORS, spell_selectors
 
 MOST_EDITS: Final = 5_000
@@ -130,17 +129,7 @@ class Edit(NamedTuple):
     decoder: str
 
 
-_UNUSUAL: Final = re.compile(r"[^\0\t\n -~]")
-"""A character that may have another plain form; most are none, and each step of Python takes time."""
 Decoder = Callable[[str], Iterator[Edit]]
-
-
-def find_folds(text: str) -> Iterator[Edit]:
-    """Yield each character that has another plain form."""
-    for match in _UNUSUAL.finditer(text):
-        folded = fold_sign(match[0])
-        if folded != match[0]:
-            yield Edit(match.start(), match.end(), folded, "folded")
 
 
 def find_compositions(text: str) -> Iterator[Edit]:

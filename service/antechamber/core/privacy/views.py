@@ -13,7 +13,6 @@ from antechamber.core.privacy.decoders import (
     Edit,
     find_compositions,
     find_escapes,
-    find_folds,
     find_joints,
     without_overlaps,
 )
@@ -102,7 +101,7 @@ class View:
     @property
     def is_readable(self) -> bool:
         """Whether a reader sees this text: it is the original, or that with its look-alikes folded."""
-        return self._parent is None or isinstance(self._edits, _Lazy)
+        return self._parent is None
 
     @cached_property
     def is_turned(self) -> bool:
@@ -161,6 +160,47 @@ class View:
                 moved += len(edit.text) - (edit.end - edit.start)
             self._index = starts, ends, edits
         return self._index
+
+
+class Folded(View):
+    """A text with its look-alikes folded, sign by sign; few signs become more or fewer than one."""
+
+    def __init__(self, parent: View) -> None:
+        """Fold the text of a view."""
+        super().__init__(fold(parent.text), parent, level=parent.level, is_folded=True)
+        self._original = parent
+
+    @property
+    def is_readable(self) -> bool:
+        """A reader takes look-alikes for what they resemble."""
+        return True
+
+    @cached_property
+    def _moving(self) -> tuple[list[int], list[int], list[int]]:
+        """The signs that become more or fewer than one: where each begins and ends here, and its original offset."""
+        text = self._original.text
+        sizes = {sign: len(fold_sign(sign)) for sign in set(text)}
+        moving = {sign: size for sign, size in sizes.items() if size != 1}
+        places = [place for place, sign in enumerate(text) if sign in moving] if moving else []
+        lengths = [moving[text[place]] for place in places]
+        moved = accumulate((length - 1 for length in lengths), initial=0)
+        starts = [place + by for place, by in zip(places, moved, strict=False)]
+        return starts, [start + length for start, length in zip(starts, lengths, strict=True)], places
+
+    def locate(self, start: int, end: int) -> Spot:
+        """Return the span of the original text that a span of this view comes from."""
+        begin, stop = self._origin_of(start), self._origin_of(end - 1) + 1
+        names = ("folded",) if self._original.text[begin:stop] != self.text[start:end] else ()
+        above = self._original.locate(begin, stop)
+        return Spot(above.start, above.end, (*above.decoded, *names))
+
+    def _origin_of(self, offset: int) -> int:
+        """Return the original offset of a character."""
+        starts, ends, places = self._moving
+        last = bisect_right(starts, offset) - 1
+        if last < 0:
+            return offset
+        return places[last] if offset < ends[last] else places[last] + 1 + offset - ends[last]
 
 
 class Chains(View):
@@ -261,7 +301,7 @@ def _cleaned(view: View, effort: Effort) -> Iterator[View]:
         yield from _edited(view, find_compositions(text), view.level, effort)
         if not view.is_folded and not is_plain(view.read.data(in_uuids=True)):
             near = _near_folds(view, effort)
-            yield View(fold(near.text), near, _Lazy(near.text), view.level, is_folded=True)
+            yield Folded(near)
     if traits & TABLE or (traits & NUMBER and has_numbered_column(view.read.data(in_uuids=True))):
         yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
     if traits & (QUOTED | WRAPPED | SPACED | LITERALS):
@@ -345,13 +385,3 @@ def _find_gaps(text: str, spans: Iterable[tuple[int, int]]) -> list[Edit]:
         blank = text.find(" ", end + _NEAR, end + 2 * _NEAR)
         place = max(place, blank if blank >= 0 else end + _NEAR)
     return gaps
-
-
-class _Lazy:
-    """The folds of a text, which are listed only if something is found."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __iter__(self) -> Iterator[Edit]:
-        return find_folds(self._text)
