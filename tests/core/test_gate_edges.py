@@ -1,6 +1,7 @@
 """Edges of the gate: what lies across strings, what is no text, and rules that a policy switched off."""
 
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.matcher import Matcher, trigger_pattern
 from antechamber.core.privacy.registry import SEARCHES
-from antechamber.core.privacy.rule import Finding, Rule, join_example
+from antechamber.core.privacy.rule import Covered, Finding, Rule, join_example
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.texts import Text
 from support import GATE, RULES
@@ -200,13 +201,19 @@ def test_a_general_rule_gives_way_to_an_exact_one() -> None:
     assert {pointer for pointer, rule in found if rule == "github-token"} == {"/a", "/b"}
 
 
-def test_findings_overlap_where_they_share_characters() -> None:
-    """Findings at different pointers never overlap; names have no offsets and overlap at the same pointer."""
-    first = Finding("/a", "x", "reject", 2, 6)
-    assert first.overlaps(Finding("/a", "y", "warn", 5, 9))
-    assert not first.overlaps(Finding("/a", "y", "warn", 6, 9))
-    assert not first.overlaps(Finding("/b", "y", "warn", 2, 6))
-    assert Finding("/a", "x").overlaps(Finding("/a", "y"))
+def spanned(spans: Iterable[tuple[int, int]]) -> list[Finding]:
+    """Return findings at one pointer."""
+    return [Finding("/a", "x", "reject", *span) for span in spans]
+
+
+SPANS = st.just((0, 0)) | st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda span: (span[0], sum(span)))
+
+
+@given(st.lists(SPANS, max_size=8), SPANS)
+def test_findings_overlap_where_they_share_characters(others: list[tuple[int, int]], span: tuple[int, int]) -> None:
+    """A name has no offsets: its findings overlap each other."""
+    shared = any(set(range(*span)) & set(range(*other)) or span == other for other in others)
+    assert Covered(spanned(others)).overlaps(*spanned([span])) == shared
 
 
 @settings(max_examples=200)

@@ -14,6 +14,7 @@ from antechamber.core.privacy.rule import (
     UNVERIFIED,
     UNVERIFIED_TITLE,
     Action,
+    Covered,
     Finding,
     Kind,
     Rule,
@@ -142,12 +143,14 @@ class Gate:
 
     def _without_general(self, findings: list[Finding]) -> Iterator[Finding]:
         """Yield the findings without those of general rules where another rule of the kind names the cause exactly."""
-        exact = [one for one in findings if one.rule_id not in self._general]
+        exact: dict[tuple[str, Kind], list[Finding]] = {}
         for one in findings:
-            kind = self.kinds[one.rule_id]
-            if one.rule_id not in self._general or not any(
-                one.overlaps(other) and self.kinds[other.rule_id] == kind for other in exact
-            ):
+            if one.rule_id not in self._general:
+                exact.setdefault((one.pointer, self.kinds[one.rule_id]), []).append(one)
+        covered = {place: Covered(found) for place, found in exact.items()}
+        for one in findings:
+            named = covered.get((one.pointer, self.kinds[one.rule_id]))
+            if one.rule_id not in self._general or named is None or not named.overlaps(one):
                 yield one
 
     def _finding(

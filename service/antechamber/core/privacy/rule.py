@@ -1,5 +1,8 @@
 """A rule of detection: data from `policies/detectors/*.toml` that describes one kind of private or hostile text."""
 
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
@@ -84,16 +87,26 @@ class Finding(Struct, frozen=True, order=True):
     end: int = 0
     decoded: tuple[str, ...] = ()
 
-    def overlaps(self, other: "Finding") -> bool:
-        """Return whether two findings share a character, or name the same member."""
-        if self.pointer != other.pointer:
-            return False
-        return (self.start, self.end) == (other.start, other.end) or (self.start < other.end and other.start < self.end)
-
     @property
     def is_private(self) -> bool:
         """Whether the finding makes an event private."""
         return self.action in REFUSING
+
+
+class Covered:
+    """The spans of some findings at one pointer."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        """Sort the spans; each look at them then takes a logarithmic number of steps."""
+        spans = sorted((one.start, one.end) for one in findings)
+        self._spans = frozenset(spans)
+        self._starts = [start for start, _ in spans]
+        self._furthest = [*accumulate((end for _, end in spans), max)]
+
+    def overlaps(self, one: Finding) -> bool:
+        """Return whether a finding shares a character with one of these, or names the same member."""
+        before = bisect_left(self._starts, one.end)
+        return (one.start, one.end) in self._spans or (before > 0 and self._furthest[before - 1] > one.start)
 
 
 UNVERIFIED: Final = "too-many-look-alikes"
