@@ -26,6 +26,8 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
 _REACH: Final = 100
 """Characters before and behind a value in which the sentence has to speak of access."""
+_BEFORE: Final = 4
+"""Characters before a value that its pattern reads."""
 _JUDGED: Final = 1
 """Effort of one different value …"""
 _LOOKED: Final = 6
@@ -124,8 +126,16 @@ def find_access_values(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     Raises EffortSpentError if a text has too many values that could be one.
     """
     known: dict[str, bool] = {}
+    empty: set[str] = set()
     for piece in _WITH_DIGIT.finditer(text):
-        for match in _VALUE.finditer(text, *piece.span()):
+        # What is before a piece decides too, as it may say that this is no value.
+        around = text[max(0, piece.start() - _BEFORE) : piece.end()]
+        if around in empty:
+            continue
+        found = [*_VALUE.finditer(text, *piece.span())]
+        if not found:
+            empty.add(around)
+        for match in found:
             value = match[0]
             if value not in known:
                 effort.spend(_JUDGED)

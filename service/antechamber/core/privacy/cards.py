@@ -137,12 +137,15 @@ def find_cards(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     Groups of digits before or after the number (an expiry date) do not hide it. Raises EffortSpentError if there are
     too many candidates.
     """
+    known: dict[str, list[tuple[int, int]]] = {}
     for run in _RUN.finditer(text):
-        if (
-            _GROUPED.search(text, *run.span()) is not None
-            and _DUMPED.search(text, max(0, run.start() - _DUMP_REACH), run.start()) is None
-        ):
-            yield from _grouped_in(text, run, effort)
+        first = run.start()
+        found = known.get(run[0])
+        if found is None:
+            spans = _grouped_in(text, run, effort) if _GROUPED.search(run[0]) is not None else ()
+            found = known[run[0]] = [(start - first, end - first) for start, end in spans]
+        if found and _DUMPED.search(text, max(0, first - _DUMP_REACH), first) is None:
+            yield from ((first + start, first + end) for start, end in found)
     for start, end in find_bare_cards(text, effort):
         if end - start == _BARE_LENGTH and not _ORDER.search(text, max(0, start - _ORDER_REACH), start):
             yield start, end

@@ -6,7 +6,7 @@ context words in a text, another one all shapes; the runs are found in copies of
 class of characters. All are linear in the text, whatever it says.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, reduce
 from operator import or_
 from string import ascii_lowercase, ascii_uppercase, digits
@@ -21,7 +21,15 @@ from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.literals import fold_text, without_longer
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.rule_needs import context_of, needs_of_rule, shapes_of_rule
-from antechamber.core.privacy.shapes import COARSE_SIGNS, coarse_shape, fine_shape, traits_of
+from antechamber.core.privacy.shapes import (
+    COARSE_SIGNS,
+    coarse_shape,
+    count_reached,
+    fine_shape,
+    longest_word_of,
+    traits_of,
+    without_repeats,
+)
 from antechamber.core.privacy.splits import is_beginning, places_of
 from antechamber.core.privacy.texts import (
     NAME,
@@ -139,6 +147,7 @@ class Prefilter:
         # The others have five signs, so that even a table of all transitions is small and read in half the time.
         self._shapes = _automaton((shape for shape in self._shaped if shape.strip("0")), Implementation.DFA)
         self._shape_rules = [rules for shape, rules in self._shaped.items() if shape.strip("0")]
+        self._longest_word = longest_word_of(self._shaped)
         self._any_shaped = reduce(or_, self._shaped.values(), 0)
         self._coarse = frozenset(shape for shape in self._shaped if not COARSE_SIGNS.isdisjoint(shape))
         self._whole = {index: RuleCandidate(index, None) for index in rules}
@@ -293,7 +302,8 @@ class Prefilter:
         places, found = set[int](), 0
         for form in forms:
             shape = form(data)
-            matches = self._shapes.find_matches_as_indexes(shape, overlapping=True)
+            repeated = without_repeats(shape, self._longest_word) if len(data) >= SHORT else shape
+            matches = self._shapes.find_matches_as_indexes(repeated, overlapping=True)
             places.update([match[0] for match in matches])
             found |= reduce(or_, (rules for digits, rules in self._digit_shapes if digits in shape), 0)
         return reduce(or_, (self._shape_rules[place] for place in places), found)
@@ -301,12 +311,12 @@ class Prefilter:
     def _satisfied(self, data: bytes, words: set[int], found: int) -> list[int]:
         """Return those of some rules whose demands a text satisfies, in order."""
         if found & ~self._by_names[0]:
-            found &= self._by_names[_count_reached(data.translate(_IS_NAME), _NAME_RUNS)]
+            found &= self._by_names[count_reached(data.translate(_IS_NAME), _NAME_RUNS)]
         if found & ~self._by_digits[0]:
             digits = data.replace(_BORDER, _BETWEEN).translate(_IS_DIGIT, _SIGNS)
-            found &= self._by_digits[_count_reached(digits, _DIGIT_RUNS)]
+            found &= self._by_digits[count_reached(digits, _DIGIT_RUNS)]
         if found & ~self._by_tokens[0]:
-            found &= self._by_tokens[_count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
+            found &= self._by_tokens[count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
         rules = []
         while found:
             index = (found & -found).bit_length() - 1
@@ -386,15 +396,3 @@ def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...]) -> bool:
         else:
             return False
     return True
-
-
-def _count_reached(data: bytes, runs: Sequence[bytes]) -> int:
-    """Return how many of the runs, the shortest first, a text has."""
-    first, last = 0, len(runs)
-    while first < last:
-        middle = (first + last) // 2
-        if runs[middle] in data:
-            first = middle + 1
-        else:
-            last = middle
-    return first

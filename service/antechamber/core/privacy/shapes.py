@@ -5,7 +5,7 @@ a letter or digit and a point anything else. Each sign is one code point.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from math import log2
 from re import _constants as ops  # type: ignore[attr-defined]
@@ -31,6 +31,10 @@ _LONGEST: Final = 48
 """Characters of a shape at most."""
 _ROW: Final = b"0" * _LONGEST
 _LONG_ROW: Final = re.compile(_ROW + b"0+")
+_CUT: Final = b"\n"
+"""What is between two parts of a form; it is in no form."""
+_FEW: Final = 3
+"""Binary logarithm of the characters per digit from which a text has many."""
 _BLANK: Final = (ops.LITERAL, 32)
 
 
@@ -56,6 +60,35 @@ def fine_shape(data: bytes) -> bytes:
 def coarse_shape(data: bytes) -> bytes:
     """Return the coarse form of a text (UTF-8), with a sign before its beginning and behind its end."""
     return b".%b." % data.translate(_COARSE, _CONTINUED)
+
+
+def longest_word_of(shapes: Iterable[str]) -> int:
+    """Return the most letters in a row that a fine shape has."""
+    return max((len(word) for shape in shapes for word in re.findall("a+", shape)), default=0)
+
+
+def without_repeats(shape: bytes, letters: int) -> bytes:
+    """Return the fine form of a text with each part once; parts are what is between words of more than some letters.
+
+    No shape reaches across such a word. In a text with many digits, which repeats itself, shapes match tens of
+    thousands of times.
+    """
+    if shape.count(b"0") < len(shape) >> _FEW:
+        return shape
+    end = b"a" * letters
+    return _CUT.join({*re.sub(b"a{%d,}" % (letters + 1), end + _CUT + end, shape).split(_CUT)})
+
+
+def count_reached(data: bytes, runs: Sequence[bytes]) -> int:
+    """Return how many of the runs, the shortest first, a text has."""
+    first, last = 0, len(runs)
+    while first < last:
+        middle = (first + last) // 2
+        if runs[middle] in data:
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 def shapes_needed(pattern: str, *, bounded: bool) -> Words | None:
