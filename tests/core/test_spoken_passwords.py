@@ -155,6 +155,8 @@ def test_what_only_resembles_a_password_is_none(text: str) -> None:
         ("测试环境的口令填 0BUAH" + "dGdm0FB 就行", "0BUAH" + "dGdm0FB"),
         ("パスワードに aJHDE" + "bCh5kis を入れて", "aJHDE" + "bCh5kis"),
         ("The archive opens with Green" + "Apples_1987", "Green" + "Apples_1987"),
+        ("Le mot de passe du wifi invité est maintenant Tourne" + "sol_82!", "Tourne" + "sol_82!"),
+        ("Ojo, la contraseña ahora va Tormenta" + "#58x", "Tormenta" + "#58x"),
         ("WiFi密码是AtekQ" + "+8p_1C2。", "AtekQ" + "+8p_1C2"),
         ("log in with admin / aq3gEs" + "Jc0f=ngJlg on the staging box", "aq3gEs" + "Jc0f=ngJlg"),
         ("Le stagiaire a pour mot de passe temporaire Stage" + "-2025.", "Stage" + "-2025"),

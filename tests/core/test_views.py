@@ -425,6 +425,9 @@ def css(text: str) -> str:
         " || ".join(f"CHR({ord(sign)})" for sign in "Otuf" + "V3S9BlaGx!7y1R") + " ist das Passwort von postgres",
         "$password = [char[]](" + ",".join(str(ord(sign)) for sign in "Otuf" + "V3S9BlaGx!7y1R") + ") -join ''",
         f'content: "{css(TOKEN)}";',
+        f"byte[] DB_PASSWORD = new byte[] {{{', '.join(str(ord(sign)) for sign in 'bCcSamX' + 'Fy5U53$')}}};",
+        '"ProxyPassword"=hex(2):' + ",".join(f"{ord(sign):02x},00" for sign in "Wint3r$" + "928") + ",00,00",
+        "export PGPASSWORD=$'" + "".join(f"\\{ord(sign):03o}" for sign in "H03y5A!" + "dV3$tb") + "'",
         "od -An -tx1 x\n" + "\n".join(" " + line.hex(" ") for line in (TOKEN[:16].encode(), TOKEN[16:].encode())),
     ],
 )

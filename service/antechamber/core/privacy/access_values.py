@@ -47,6 +47,8 @@ _CHOSEN: Final = re.compile(
     rf"[!?*@$%&_#+]{{0,3}})"
     rf"|(?P<ended>[!+*#@$%&]?{_NEXT}a?[0-9]{{2,4}}(?:[@$%&#_*]|[!?@$%&#_*+-]{{2,3}}))"
     rf"|(?P<led>[!+*#@$%&]{_WORD}[0-9]{{2,4}}[!?*@$%&_#+]?|(?:[a-z]{{3,}})?{_WORD}(?:[A-Z][a-z]+)?[!#*&$][0-9]{{2,4}}[a-z]*)"
+    rf"|(?P<dated>[!+*#@$%&]?{_WORD}(?:{_WORD})?[_+&#!$*@-][0-9]{{2,4}}[!?#$*+%@]{{1,2}}"
+    rf"|{_WORD}[+&@][0-9]{{2,4}}|(?=[A-Z][a-z]*[0-9][a-z])[A-Z][a-z0-9]{{3,}}[!#$&*+_-][0-9]{{2,4}}[!?#$*+%@]?)"
     rf"|(?P<numbered>[0-9]{{2,4}}{_WORD}[_&+#*!@]{_NEXT})"
     rf"|(?P<leet>(?=[A-Za-z0-9]*[a-z][0-9][a-z])[A-Z][a-z0-9]{{3,}}[&+#*!]{_WORD}[0-9]{{0,4}})"
     rf"|(?P<joined>{_WORD}(?:(?:{_WORD})?-)?{_WORD}[a-z][0-9]{{2,4}})"
@@ -98,19 +100,20 @@ _ACCESS_WORDS: Final = (
     "unlocks?|unlocked|unlocking|decrypts?|decrypting|encrypted with|opens?|log(?:s|ged|ging)? ?(?:in|on|into)|login|"
     "sign(?:s|ed)? in|sudo|su|root|admin|passw[a-z]+|secrets?|credentials?|vpn|wi-?fi|wlan|keepass|laptop|nas|router|"
     "jump host|bastion|console|second line|pre-?shared|users?|username|web interface|mailbox|access code|asks?|asked|"
-    "fritz!?box|livebox|freebox|bitwarden|elster|prompts?|types?|key|account|auth[a-z]*|zip|archive|vault|bank|token|"
+    "fritz!?box|livebox|freebox|bitwarden|elster|portal|printers?|drucker|gültig|gilt|sftp|prompts?|types?|key|account|auth[a-z]*|zip|archive|vault|bank|token|"
     "entsperr[a-z]+|verschlüsselt|öffne[tn]?|anmeld[a-z]+|einlogg[a-z]+|eingeben|tipp(?:e|st|en)|schlüssel[a-z]*|"
     "konto|zug[aä]ng[a-z]*|benutzer|"
     "chiffr[ée]+s?|déverrouill[a-zé]+|ouvre[a-z]*|tape[rsz]?|saisi[a-z]*|session|comptes?|clés?|accès|coll(?:e|es|er|ez)|"
-    "demande|imprimante|poste|utilise|mdp|digicode|alarme|utilisateur|"
+    "demande|imprimante|routeur|boîtes?|caisses?|portail|réseau|lecteur|remplac[a-zé]+|poste|utilise|mdp|digicode|alarme|utilisateur|"
     "cifrad[oa]s?|desbloque[a-z]*|abre[a-z]*|entr[ae][a-z]*|teclee?[a-z]*|sesión|cuenta|llave|clave|acceso|ordenador|"
+    "impresora|red de|ingres[ae]|escrib[ae]|pantalla|lector|"
     "cámaras|palabra|pregunta|banco|cabecera|poniendo|alarma|usuario|servidor|invitado|"
     "desbloqueia[a-z]*|senha|chave|conta|acesso|digit[a-z]+|cofre|"
     "sblocc[a-z]+|apr[ei]|chiave|conto|accesso"
 )
 _ACCESS: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:{_ACCESS_WORDS})(?:\z|[^a-z0-9_]))"
-    r"|[0-9a-z]@[0-9a-z-]+\.[a-z]|开机|開機|用户|用戶|系统|解锁|解鎖|登|输|輸|密|令牌|账号|帐号|帳號|钥|凭|认证|打开|解压|su的|入れ|入っ|入る|入力|開き|開け|解除|復号|ログ|鍵|パス|トークン|認証|渡|"
+    r"|[0-9a-z]@[0-9a-z-]+\.[a-z]|开机|開機|用户|用戶|系统|解锁|解鎖|登|输|輸|打印机|路由器|授权|密|令牌|账号|帐号|帳號|钥|凭|认证|打开|解压|su的|入れ|入っ|入る|入力|開き|開け|解除|復号|ログ|プリンター|カメラ|打って|鍵|パス|トークン|認証|渡|"
     "教え|アカウント|ユーザー|接続|разблок|откр|войти|вход|ключ|парол|логин|введ|шифр|учётн|учетн"
 )
 _PLACE: Final = re.compile(
@@ -182,7 +185,12 @@ def is_random_value(value: str) -> bool:
 
 def _may_be_generated(value: str) -> bool:
     """Return whether a value has a sign among letters of both cases and digits, in disorder and without a word."""
-    return _GENERATED_SIGN.search(value) is not None and _LONG_WORD.search(value) is None and is_generated(value)
+    return (
+        len(value) >= _SHORTEST_RANDOM
+        and _GENERATED_SIGN.search(value) is not None
+        and _LONG_WORD.search(value) is None
+        and is_generated(value)
+    )
 
 
 def _count_words(words: re.Pattern[str], value: str) -> int:
@@ -221,6 +229,7 @@ _LOOK: Final = compile_set(
     r"[A-Z][A-Za-z\x{c0}-\x{ff}]{2,}[_&+#*!@-][A-Za-z_&+#*!@\x{c0}-\x{ff}-]*[0-9]",
     r"[A-Za-z\x{c0}-\x{ff}]{3}[0-9]{2,4}(?:[@$%&#_*]|[!?@$%&#_*+-]{2,3})(?:[^0-9A-Za-z_]|$)",
     r"[!+*#@$%&][A-Z][a-z\x{df}-\x{ff}]{2,}[0-9]{2}|[A-Z][a-z\x{df}-\x{ff}]{2,}[!#*&$][0-9]{2}",
+    r"[a-z\x{df}-\x{ff}][_+&#!$*@-][0-9]{2,4}[!?#$*+%@]|[a-z\x{df}-\x{ff}]{2}[+&@][0-9]{2}|[0-9][a-z]+[!#$&*+_-][0-9]{2}",
     r"[A-Z][a-z0-9]{3,}[&+#*!][A-Z][a-z]{2}|[0-9A-Za-z][!$#*&%][0-9A-Za-z]",
     r"[0-9]{2}[A-Z][a-z\x{df}-\x{ff}]{2,}[_&+#*!@][A-Za-z\x{c0}-\x{ff}]",
     r"[A-Z][a-z\x{df}-\x{ff}]{2,}-?[A-Z][a-z\x{df}-\x{ff}]{3,}[0-9]{2}",

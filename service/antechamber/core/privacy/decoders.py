@@ -237,7 +237,10 @@ def find_escapes(text: str) -> Iterator[Edit]:
     known: dict[str, str | None] = {}
     for match in _ESCAPES.finditer(text):
         edit = _read_escape(match, known)
-        if edit is not None:
+        if edit is not None and text.endswith("$'", 0, edit.start):
+            # Bash reads escapes in such quotation marks (POSIX 2024, "Dollar-Single-Quotes").
+            yield edit._replace(start=edit.start - 2, text=f"'{edit.text}")
+        elif edit is not None:
             yield edit
         elif match.lastgroup == "quoted":
             singles = _SINGLE_ESCAPES.finditer(text, match.start(), match.end())

@@ -21,6 +21,8 @@ _ITEMS: Final = rf"(?:{_ITEM})(?:{_BLANKS}[,;]{_BLANKS}(?:{_ITEM})){{1,40}}+{_BL
 _ARRAY: Final = re.compile(
     rf"(?:\"\"|'')\.join\([\[(]{_BLANKS}{_ITEMS}[\])]\)"
     rf"|\[{_BLANKS}{_ITEMS}\]\.join\((?:\"\"|'')\)"
+    rf"|(?:Seq|List|Array|Vector)\({_BLANKS}{_ITEMS}\)\.mkString(?:\(\"\"\))?"
+    rf"|\$\(printf ['\"](?:%s){{2,12}}['\"](?: (?:{_ITEM})){{2,12}}+\)"
     rf"|(?:implode|concat|join|CONCAT(?:ENATE)?)\((?:(?:\"\"|''),\s?[\[(]?)?{_BLANKS}{_ITEMS}[\])]{{1,2}}"
 )
 """Literals that `str.join`, `Array.join`, `implode` or `concat` joins without a separator."""
@@ -32,13 +34,14 @@ _NULL: Final = "\\0"
 _ASSIGNED: Final = re.compile(
     r"(?<![\w$.])(?P<name>[A-Za-z_]\w{0,30})[ \t]{0,3}:?=[ \t]{0,3}"
     r"(?P<mark>[\"'`])(?P<value>[^\"'`\n\0]{1,400})(?P=mark)"
-    r"|^(?:export |set )?(?P<variable>[A-Za-z_]\w{0,30})=(?P<word>[^\s\"'`$;&|()\0]{1,400})(?=[ \t;]*$)",
+    r"|(?:^|; ?)(?:export |set )?(?P<variable>[A-Za-z_]\w{0,30})="
+    r"(?P<word>[^\s\"'`$;&|()\0]{1,400})(?=[ \t]*(?:[\r;]|$))",
     re.MULTILINE,
 )
 """A name with a literal, or a variable of a shell with a word."""
 _MOST_NAMES: Final = 64
 _NAMES: Final = re.compile(
-    r"(?:\$\{\w{1,30}\}|\$\w{1,30}|\{\w{1,30}\}){2,12}"
+    r"(?:\$\{\w{1,30}\}|\$\w{1,30}|\{\w{1,30}\}|%\w{1,30}%){2,12}|\$\{\w{1,30}\}(?=[0-9A-Za-z])"
     r"|(?<![\w.\"'])[A-Za-z_]\w{0,30}(?:[ \t]{0,2}[+.][ \t]{0,2}[A-Za-z_]\w{0,30}){1,12}"
 )
 """Names in a row, whose literals are joined."""
@@ -56,10 +59,13 @@ _MEMBER: Final = re.compile(
 _BETWEEN: Final = re.compile(r"[\"']?[ \t]{0,8}[,;]?\s{1,8}(?:export[ \t])?[\"']?|[\"']?[,;&]\s{0,8}[\"']?")
 """What is between two such members."""
 _POSSIBLE: Final = (
-    r"(?:\"\"|'')\.join\([\[(]|\]\.join\((?:\"\"|'')\)|(?:implode|concat|join|CONCAT(?:ENATE)?)\([\"'\[]",
+    (
+        r"(?:\"\"|'')\.join\([\[(]|\)\.mkString|%s%s['\"] ['\"]|"
+        r"\]\.join\((?:\"\"|'')\)|(?:implode|concat|join|CONCAT(?:ENATE)?)\([\"'\[]"
+    ),
     r"'[!-~]',\s?'[!-~]',\s?'[!-~]'",
     r"[=:] ?\(\s+[bfru]?[\"']",
-    r"\w\}\$?\{\w|[\"']\$\w+\$\w|= ?[A-Za-z_]\w* ?[+.] ?[A-Za-z_]",
+    r"\w\}\$?\{\w|\$\{\w+\}[0-9A-Za-z]|\$\w+\$\w|%\w+%%\w|[\"']\$\w+\$\w|= ?[A-Za-z_]\w* ?[+.] ?[A-Za-z_]",
     r"[A-Za-z_-]2[\"']?[ \t]{0,3}[:=][ \t]{0,3}[^\s,;]",
 )
 JOINED: Final = "|".join(_POSSIBLE)
@@ -124,7 +130,7 @@ def _find_names(text: str) -> Iterator[Edit]:
             room -= len(joined)
             if room < 0:
                 raise EffortSpentError
-            yield Edit(match.start(), match.end(), joined if match[0][0] in "${" else f'"{joined}"', "concatenated")
+            yield Edit(match.start(), match.end(), joined if match[0][0] in "${%" else f'"{joined}"', "concatenated")
 
 
 def _find_members(text: str) -> Iterator[Edit]:

@@ -11,6 +11,8 @@ from antechamber.core.privacy.noise import is_noise
 from antechamber.core.privacy.passwords import is_generated, is_pair_password, is_secret, is_wordy
 from antechamber.core.privacy.phrases import is_numbered
 
+_SASL_PARTS: Final = 3
+"""Identity, user name and password."""
 _QUANTUM: Final = 4
 _HEAD: Final = 64
 """Characters of base64 that contain everything a check of DER reads."""
@@ -82,6 +84,16 @@ def is_basic_credential(text: str) -> bool:
     return bool(colon) and login.isprintable() and _is_real(user, password)
 
 
+def is_sasl_credential(text: str) -> bool:
+    """Return whether base64 holds an identity, a user name and a password that is no placeholder (RFC 4616)."""
+    try:
+        login = b64decode(text + "=" * (-len(text) % _QUANTUM), validate=True).decode()
+    except ValueError:
+        return False
+    parts = login.split("\0")
+    return len(parts) == _SASL_PARTS and "".join(parts).isprintable() and _is_real(parts[1], parts[2])
+
+
 def is_url_password(text: str) -> bool:
     """Return whether `user:password@host` has a password that is no placeholder; for a reserved host, a random one."""
     login = text.rpartition("@")[0]
@@ -120,6 +132,7 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "private-der": is_private_der,
     "base58-key": is_base58_key,
     "basic-credential": is_basic_credential,
+    "sasl-credential": is_sasl_credential,
     "url-password": is_url_password,
     "slash-password": is_slash_password,
     "bitlocker-key": is_bitlocker_key,

@@ -13,7 +13,7 @@ _REFERENCE: Final = re.compile(
     \$[A-Za-z_][A-Za-z_]*$ | \$[A-Z][A-Z0-9_]*$ | \$\$?[{(\[] | \$env: | \$[a-z_]\w*(?:->|\[|\.)
     | \{\{ | %(?:24%)?7B | (?:3D)?=24=7B | \{%?[ ]?[A-Za-z_.-]*[ %]*\}?$ | \#\{ | @\{ | \W?_?[A-Z][A-Z0-9_]*%$
     | %\(?[a-z]\w*\)?[sd]?$ | %[A-Za-z_]\w*%$ | %[sdr]$ | <.*>?$ | \[[A-Za-z _.:-]*\]?$ | __\w+__$ | @@\w+@@$ | \#\w+\#$
-    | @[a-z][\w.-]*@$ | f["'][^"'\s]*\{[A-Za-z_]
+    | @[A-Za-z][\w.-]*@$ | f["'][^"'\s]*\{[A-Za-z_]
     | (?:vault|op|env|file|secrets?|ssm|asm|sops|ref|ref\+\w+|key-?vault|awssm|aws|gcp|gcpsm|doppler|bws|kms|keyring
         |consul|secretsmanager|aws-secretsmanager|data|cmd|awsps|bao|k8s|from|lookup|bitwarden|1password|onepassword
         |lastpass|keepass|gopass|infisical|akeyless|conjur|akv|azurekeyvault)
@@ -41,7 +41,7 @@ _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
     r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
-    r"|.*[;}](?:return|const|let|var)(?:$|\W)|.*:(?:null|true|false|undefined)[},;]|[A-Z_]+=/"
+    r"|.*[;}](?:return|const|let|var)(?:$|\W)|.*[:!](?:null|true|false|undefined|[01],\w+:)|.*\}\},|[A-Z_]+=/"
     r"|\w*\]\[|\\[\"'](?:[\w-]+\\?[\"']?$|\{\{)|[^{]*\}\}\\?$|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
 SIGNED: Final = re.compile(r"[!*]+[A-Z][a-z]{2,}[._-]?[0-9]{2,4}|[A-Z][a-z]{2,}[._-]?[0-9]{2,4}[!#$%&*+?]{1,2}")
@@ -58,7 +58,7 @@ _NAME: Final = re.compile(
 OpenVMS, a rule and a declaration of CSS, a variable of Windows, an entity of HTML, a call, a file."""
 _PUBLIC: Final = re.compile(
     r"[^@\s]*@sha256:[0-9a-f]{64}$|(?:%[sdifrvqx][^\w%]*){2,}$|(?:%2F[A-Za-z_-]{1,24}){2,}(?:%3F[\w%-]*)?$|.*\\\$env:[A-Z]"
-    r"|[A-Z]{2,8}-[0-9]{1,6}$|_?[a-z]\w*(?:\.[a-z]\w*)*\.(?:Py[A-Z]\w*|(?:[A-Z]+[a-z]+){3,})$"
+    r"|[A-Z]{2,8}-[0-9]{1,6}$|[A-Z]{3,8}[0-9]{5,8}:?$|_?[a-z]\w*(?:\.[a-z]\w*)*\.(?:Py[A-Z]\w*|(?:[A-Z]+[a-z]+){3,})$"
     r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot)[.-]?[0-9]*$"
 )
 """An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, the name of a class, and a
@@ -85,7 +85,7 @@ _TEMPLATE: Final = re.compile(
 )
 """A value with a part that is replaced, a call, or an address."""
 _MASK: Final = re.compile(
-    r"(?i).*(?:\*\*\*|xxx|\.\.\.|…|••|●●|###|___|---|redacted|elided|omitted|masked|censored|<|>)"
+    r".*(?:\*\*\*|xxx|XXX|\.\.\.|…|••|●●|###|___|---|(?i:redacted|elided|omitted|masked|censored)|<|>)"
 )
 _COUNTED: Final = re.compile(
     r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"

@@ -77,7 +77,9 @@ _CODES: Final = re.compile(
     r")(?![0-9])"
 )
 """Rows of codes. A letter may follow: if it could not, a long row would be tried again from each of its numbers."""
-_CALLED: Final = re.compile(r"(?:[A-Za-z_][\w.]{0,24}|\[char\[\]\])\(\Z")
+_CALLED: Final = re.compile(r"(?:[A-Za-z_][\w.]{0,24}|\[char\[\]\])\(\Z|(?:new )?byte ?\[\] ?\{ ?\Z")
+_REGISTRY: Final = re.compile(r"hex(?:\([0-9a-f]\))?:\Z")
+"""The type of a value in a file of the registry of Windows."""
 _LONGEST_CALL: Final = 26
 _JOIN: Final = re.compile(r" ?-join ?(?:''|\"\")")
 """The call of a function for each code, or the conversion of an array in PowerShell with what joins it."""
@@ -126,7 +128,8 @@ def _find_pairs(text: str) -> Iterator[Edit]:
     for match in _PAIRS.finditer(text):
         plain = as_text(bytes.fromhex(_PAIR_SIGNS.sub("", match[0])))
         if plain is not None:
-            yield Edit(match.start(), match.end(), plain, "hex")
+            registry = _REGISTRY.search(text, max(0, match.start() - _LONGEST_CALL), match.start())
+            yield Edit(registry.start() if registry else match.start(), match.end(), plain, "hex")
 
 
 def _find_dumps(text: str, effort: Effort) -> Iterator[Edit]:
@@ -169,11 +172,8 @@ def _find_codes(text: str) -> Iterator[Edit]:
 def _call_around(text: str, match: re.Match[str]) -> tuple[int, int]:
     """Return the span of a row of codes with the call or the conversion to characters that it is part of."""
     before = _CALLED.search(text, max(0, match.start() - _LONGEST_CALL), match.start())
-    if (
-        before is None
-        or ("(" not in (match["gap"] or "") and not before[0].startswith("["))
-        or text[match.end() : match.end() + 1] != ")"
-    ):
+    is_call = before is not None and ("(" in (match["gap"] or "") or "[" in before[0])
+    if before is None or not is_call or text[match.end() : match.end() + 1] not in {")", "}"}:
         return match.span()
     joined = _JOIN.match(text, match.end() + 1)
     return before.start(), joined.end() if joined else match.end() + 1

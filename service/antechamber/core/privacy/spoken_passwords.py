@@ -14,7 +14,7 @@ from typing import Final
 from antechamber.core.privacy.automata import Offsets, compile_set, search
 from antechamber.core.privacy.chosen_secrets import is_joined, is_unmistakable
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.noise import is_member, is_name, is_reference
+from antechamber.core.privacy.noise import SIGNED, is_member, is_name, is_reference
 from antechamber.core.privacy.passwords import (
     is_pair_password,
     is_quoted_password,
@@ -54,15 +54,16 @@ _POSSIBLE: Final = (
 _FILLERS: Final = (
     "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|"
     "literally|since (?:today|yesterday)|seit (?:heute|gestern)|"
-    "jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
-    "まだ|現在|目前|仍然|还是) ?){0,3}"
+    "jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|"
+    "siempre)[ ]"
+    "|(?:まだ|現在|目前|仍然|还是)[ ]?){0,3}"
 )
 _LINKS: Final = (
     "is|was|are|be|isn['’]t|not|but|now|from|give (?:it|him|her|them)|to|with|equals|reads|says|use|try|enter|type|and|"
     "would be|were|s|remains|stays|bleibt|reste|lautet|lauten|ist|war|wäre|sei|seien|heißt|heisst|von|auf|mit|und|"
     "nicht|sondern|jetzt|a|à|en|to|är|er|com|digite|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|"
     "est|sont|était|avec|et|vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|"
-    "wurde in|es|era|son|con|y|"
+    "wurde in|es|era|va|son|con|y|"
     "also|pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
 )
 _DIGEST: Final = "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)"
@@ -319,7 +320,9 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
 def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[int, bool]:
     """Return the length of a value without what trails it, and whether it looks like a secret."""
     if group == "bare":
-        stripped = value.rstrip(TRAIL)
+        signed = value.rstrip(_TRAIL_OF_BARE)
+        # A question mark ends a question more often than a password.
+        stripped = signed if SIGNED.fullmatch(signed) and signed[-1] != "?" else value.rstrip(TRAIL)
         value = stripped if "(" not in stripped else value
         value = _QUERY.split(value)[0]
         if "(" not in value:

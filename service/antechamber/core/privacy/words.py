@@ -71,7 +71,7 @@ TECHNICAL: Final = re.compile(
     x(?:25519|509|86|64) | utf(?:8|16|32) | iso[0-9]+ | aes(?:128|192|256)? | gcm | cbc | rsa[0-9]* | ipv[46] | s3 |
     ec2 | k8s | k3s | i18n | l10n | h2 | h264 | p(?:12|256|384|521) | pkcs[0-9]+ | (?:pb)?kdf2 | argon2(?:id|i|d)? |
     [bs]crypt[0-9]{0,2} | oidc | saml[12]? | pkce | s256 | chacha20(?:poly1305)? | poly1305 | tlsv[123] | m[0-9]{4,6} |
-    latin1 | mp[34] | es(?:20[0-9]{2}|[0-9]) | http[123]? | web[23] | log4j | neo4j | auth0 |
+    latin1 | cl100k | o200k | mp[34] | es(?:20[0-9]{2}|[0-9]) | http[123]? | web[23] | log4j | neo4j | auth0 |
     py(?:thon)?[23][0-9]* | node[0-9]+ | java[0-9]+ | go1 | [cd][0-9] | j2ee | d3 | blake[23][bs]? | crc32 |
     secp256[kr]1 | sqlite3 | boto3 | psycopg[23] | bs4 | tls[123]? | ssl[23]? | ntlmv2 | kerberos5 | u2f | fido2 |
     mfa | totp | 2fa | o365 | m365 | win32 | arm64 | amd64 | f[0-9]+ | q[1-4] | [a-z]{1,2}[0-9]{1,2} | [0-9]+[a-z] |
