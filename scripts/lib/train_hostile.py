@@ -19,7 +19,7 @@ from lib.labelled.prose_texts import TRAINED, Text, read_texts
 
 MODEL: Final = Path(hostile_prose.__file__).with_name("hostile_prose.model")
 CAUTION: Final = 0.1
-"""What a score has to exceed; then none of 3,000 texts of public guidance, which are none of those here, is warned."""
+"""What a score has to exceed; then one of 3,000 texts of public guidance, which are none of those here, is warned."""
 _PARTS: Final = 5
 
 

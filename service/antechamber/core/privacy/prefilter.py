@@ -8,7 +8,8 @@ class of characters. All are linear in the text, whatever it says.
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, reduce
-from operator import or_
+from itertools import compress
+from operator import itemgetter, or_
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Final, NamedTuple
 
@@ -278,7 +279,7 @@ class Prefilter:
                 if index not in whole_words
                 or (case[start] in (0, 5 - case[start + 1]) and case[end + 1] in (0, 5 - case[end]))
             ]
-            words = {indexes[index] for index, _, _ in matches}
+            words = {*map(indexes.__getitem__, map(itemgetter(0), matches))}
             if not self._begun.isdisjoint(words):
                 text.begun = places_of(self._beginnings, matches, data)
         for sign, place in self._signs if len(data) > text.length else self._plain_signs:
@@ -304,7 +305,7 @@ class Prefilter:
             shape = form(data)
             repeated = without_repeats(shape, self._longest_word) if len(data) >= SHORT else shape
             matches = self._shapes.find_matches_as_indexes(repeated, overlapping=True)
-            places.update([match[0] for match in matches])
+            places.update(map(itemgetter(0), matches))
             found |= reduce(or_, (rules for digits, rules in self._digit_shapes if digits in shape), 0)
         return reduce(or_, (self._shape_rules[place] for place in places), found)
 
@@ -351,12 +352,12 @@ class Prefilter:
         `more` is how many bytes more than characters the text has.
         """
         near = {rule: self._nearby[rule] for rule in rules}
-        present = {index for index, _, _ in matches}
+        present = {*map(itemgetter(0), matches)}
         wanted = present & frozenset[int]().union(*filter(None, near.values()))
         places: dict[int, list[tuple[int, int]]] = {index: [] for index in wanted}
-        for index, start, end in matches:
-            found = places.get(index)
-            if found is not None and len(found) <= _MOST_PLACES:
+        for index, start, end in compress(matches, map(wanted.__contains__, map(itemgetter(0), matches))):
+            found = places[index]
+            if len(found) <= _MOST_PLACES:
                 found.append((start, end))
         candidates = []
         for rule, literals in near.items():

@@ -5,8 +5,8 @@ markup between its pieces. A row is a guess, so that only rules for tokens with 
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Container, Iterator, Sequence
+from itertools import compress, islice, pairwise
 from operator import itemgetter
 from typing import Final
 
@@ -284,12 +284,12 @@ def is_beginning(literal: str) -> bool:
     return literal[0].isalpha() and not _WORDS_OF_NAMES.issuperset(_LETTERS.findall(literal))
 
 
-def places_of(literals: Container[int], matches: Iterable[tuple[int, int, int]], data: bytes) -> list[tuple[int, int]]:
+def places_of(literals: Container[int], matches: Sequence[tuple[int, int, int]], data: bytes) -> list[tuple[int, int]]:
     """Return the spans of those matches of some literals, each with its index, before which a token may begin."""
     return [
         (start, end)
-        for index, start, end in matches
-        if index in literals and (not start or data[start - 1] not in _WITHIN)
+        for _, start, end in compress(matches, map(literals.__contains__, map(itemgetter(0), matches)))
+        if not start or data[start - 1] not in _WITHIN
     ]
 
 

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate, compress, islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.decoders import (
@@ -181,8 +181,8 @@ class Folded(View):
         text = self._original.text
         sizes = {sign: len(fold_sign(sign)) for sign in set(text)}
         moving = {sign: size for sign, size in sizes.items() if size != 1}
-        places = [place for place, sign in enumerate(text) if sign in moving] if moving else []
-        lengths = [moving[text[place]] for place in places]
+        places = [*compress(range(len(text)), map(moving.__contains__, text))] if moving else []
+        lengths = [*map(moving.__getitem__, map(text.__getitem__, places))]
         moved = accumulate((length - 1 for length in lengths), initial=0)
         starts = [place + by for place, by in zip(places, moved, strict=False)]
         return starts, [start + length for start, length in zip(starts, lengths, strict=True)], places
