@@ -89,7 +89,7 @@ def test_other_texts_name_no_encoding(text: str) -> None:
         "begin 644 note.txt\nM\nend\n",
         "begin 644 note.txt\n!ABCDEFGHIJK\nend\n",
         "begin 644 note.txt\n#____\nend\n",
-        "uudecode: +_________________ and ABCDEFGHIJKLMN",
+        "uudecode: +________________ and ABCDEFGHIJKLMN",
     ],
 )
 def test_what_decodes_to_no_text_is_left_alone(text: str) -> None:

@@ -510,6 +510,22 @@ def test_basic_authentication_holds_a_real_password(login: bytes, wanted: bool) 
 
 
 @pytest.mark.parametrize(
+    ("login", "is_credential"),
+    [
+        (b"\0ada\0" + b"Tr0ub4dor3", True),
+        (b"admin\0ada\0" + b"Tr0ub4dor3", True),
+        (b"\0test\0test", False),
+        (b"ada\0" + b"Tr0ub4dor3", False),
+        (b"\0ada\0\x07" + b"Tr0ub4dor3", False),
+        (b"\0ada\0\xff" + b"Tr0ub4dor3", False),
+    ],
+)
+def test_a_credential_of_sasl_has_three_parts(login: bytes, *, is_credential: bool) -> None:
+    """Identity, user name and password are text with NUL between them (RFC 4616)."""
+    assert key_formats.is_sasl_credential(b64encode(login).decode().rstrip("=")) is is_credential
+
+
+@pytest.mark.parametrize(
     ("check", "text", "wanted"),
     [
         ("url-password", f"app:{STRONG}@db", True),
