@@ -162,9 +162,12 @@ class Search:
         rows: list[Row] = []
         if read.begun:
             point, size = Offsets(read.data(in_uuids=True)), 0
-            begun = [(point(start), point(end)) for start, end in sorted(set(read.begun))]
-            for place, (start, end) in enumerate(begun[:_MOST_BEGUN]):
-                stop = next((other for other, _ in begun[place + 1 :] if other > start), len(view.text))
+            begun = sorted(set(read.begun))
+            # Only these offsets are converted: beginnings overlap, and each step back is counted from the beginning.
+            for place, span in enumerate(begun[:_MOST_BEGUN]):
+                following = next((other for other, _ in begun[place + 1 :] if other > span[0]), None)
+                start, end = map(point, span)
+                stop = len(view.text) if following is None else point(following)
                 for row in rows_of_token(view.text, start, end, stop):
                     size += sum(len(piece) for _, piece in row)
                     if size > _LONGEST_ROWS:
