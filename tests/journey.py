@@ -1,14 +1,16 @@
 """A journey: one running service, an agent with a token, and people in separate browser windows."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from antechamber.app import open_store
 from antechamber.settings import Location
 from lib.desk_tour import close
-from support import HANG_SECONDS, add_person, event, issue_token
+from support import HANG_SECONDS, add_person, event, issue_token, until_sorted
 
 EITHER_WAY = pytest.mark.parametrize(
     ("location", "scripts"), [("sqlite", True), ("postgres", False)], ids=["scripts on", "scripts off"], indirect=True
@@ -27,11 +29,13 @@ class Journey:
         self.token = issue_token(self.location)
         self.violations: list[str] = []
         self._windows: list[BrowserContext] = []
+        self._store = open_store(self.location)
 
     def close(self) -> None:
         """Close all windows: an open page would try to reconnect to its stopped service until the test run ends."""
         for window in self._windows:
             close(window)
+        self._store.close()
 
     def keep(self, window: BrowserContext) -> None:
         """Close a window with the journey, and give its actions as much time as a busy machine may need."""
@@ -39,12 +43,16 @@ class Journey:
         self._windows.append(window)
 
     def submit(self, **members: Any) -> dict[str, Any]:
-        """Submit an event as the agent."""
+        """Submit an event as the agent, and wait until the queue is sorted: filters and groups show it from then on."""
+        return self.submit_each([members])[0]
+
+    def submit_each(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Submit events with some members as the agent, wait until the queue is sorted, and return the answers."""
         headers = {"authorization": f"Bearer {self.token}"}
-        answer: dict[str, Any] = httpx.post(
-            f"{self.url}/v1/submissions", json=event(**members), headers=headers, timeout=HANG_SECONDS
-        ).json()
-        return answer
+        with httpx.Client(headers=headers, timeout=HANG_SECONDS) as agent:
+            answers = [agent.post(f"{self.url}/v1/submissions", json=event(**members)).json() for members in events]
+        until_sorted(self._store)
+        return answers
 
     def remembered(self) -> list[str]:
         """Read the memories as the agent."""

@@ -29,6 +29,7 @@ import launcher
 from antechamber.app import clock, opened_access
 from antechamber.app.factory import create_app
 from antechamber.core.outgoing import hash_event
+from antechamber.core.ports.store import Store
 from antechamber.core.privacy import Finding, Gate
 from antechamber.core.retention import RetentionRun
 from antechamber.detector_files import read_detectors
@@ -160,6 +161,16 @@ def until(condition: Callable[[], Any], what: str) -> Any:
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.02)
     return found
+
+
+def until_sorted(store: Store) -> None:
+    """Wait until all proposals of a store are sorted into the queue."""
+
+    def sorted_all() -> bool:
+        with store.read() as tx:
+            return not tx.queue.unsorted(1)
+
+    until(sorted_all, "the queue is sorted")
 
 
 class Databases:
@@ -296,12 +307,7 @@ class Service:
 
     def wait_until_sorted(self) -> None:
         """Wait until the queue is sorted; the sorter runs after submissions, in the background."""
-
-        def sorted_all() -> bool:
-            with self.state.desk._store.read() as tx:
-                return not tx.queue.unsorted(1)
-
-        until(sorted_all, "the queue is sorted")
+        until_sorted(self.state.desk._store)
 
     def recall(self, **query: Any) -> list[dict[str, Any]]:
         """Return the memories of project:apollo as the release bot reads them."""

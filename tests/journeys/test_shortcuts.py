@@ -217,11 +217,8 @@ def test_keys_stay_inside_the_filter(with_scripts: Journey) -> None:
     journey = with_scripts
     page = queue(journey, 3)
     journey.submit(content="Another remark.")
-    for _ in range(100):
-        page.goto(f"{journey.url}/review?q=lesson")
-        if page.locator("a.whole").count() == 3:
-            break
-        page.wait_for_timeout(50)
+    page.goto(f"{journey.url}/review?q=lesson")
+    expect(page.locator("a.whole")).to_have_count(3)
     press(page, "g")
     expect(page.get_by_text("Inside the filter")).to_be_visible()
     for _ in range(3):
@@ -360,8 +357,7 @@ def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
 def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
     """A hundred approvals, rejections and undos by keyboard are each announced, with the focus on the heading."""
     journey, number = with_scripts, 100
-    for one in range(number):
-        journey.submit(content=" ".join(f"{one}{letter}" * 3 for letter in "abcdef"))
+    journey.submit_each({"content": " ".join(f"{one}{letter}" * 3 for letter in "abcdef")} for one in range(number))
     page = journey.sign_in("bob")
     press(page, "g")
     for one in range(number):
