@@ -172,3 +172,38 @@ def test_a_value_is_found_behind_more_links(text: str, value: str) -> None:
 def test_the_name_of_a_network_or_a_channel_is_no_password(text: str) -> None:
     """Networks are named like passwords, and channels begin with a sign."""
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The console has a password. It's {} since Monday.",
+        "We were asked for a passphrase. Ours is {}, as ever.",
+        "Das Passwort ist neu. Seit gestern gilt {}, sagt Ada.",
+        "Le mot de passe a changé. La nouvelle est {}, notez-la.",
+        "密码是旧的。改成 {} 以后就好了",
+        "The password is, as ever, still {} there.",
+        "Wie lautet das Passwort? Antwort: „{}“",
+    ],
+)
+def test_the_next_sentence_may_hand_out_what_the_first_one_names(text: str) -> None:
+    """A sentence that begins as an answer belongs to the one before."""
+    value = "Tram" + "way!0634"
+    assert found(text.format(value)) == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The hash of passwords went from 100000 rounds to 600000.",
+        "El hash de contraseñas pasó de 100000 iteraciones a 600000.",
+        "Mit dem Cache-Schlüssel v2-pnpm-linux-d510df65 ging es schneller.",
+        "Our bucket for secrets is harbor-audit-logs-eu1-7f3c now.",
+        "The login page is fixed since " + "0123abcd" * 5 + " again.",
+        "密码日志的问题，" + "0123abcd" * 5 + " 这个提交已经改掉了",
+        "The password page is in login-ui:1.44.0-hotfix2 now.",
+    ],
+)
+def test_what_is_beside_a_cue_may_be_something_else(text: str) -> None:
+    """Iterations, caches, buckets, commits and versions are no secrets."""
+    assert found(text) == []

@@ -10,14 +10,14 @@ and code, most of them examples of passwords. Each value costs a constant number
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 from antechamber.core.privacy.automata import compile_pattern, compile_set, search
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.letters import is_odd
 from antechamber.core.privacy.noise import is_noise
-from antechamber.core.privacy.passwords import is_generated, is_wordy
+from antechamber.core.privacy.passwords import is_generated, is_pair_password, is_spoken_password, is_wordy
 from antechamber.core.privacy.runs import as_text
 from antechamber.core.privacy.spoken_words import CUE
 from antechamber.core.privacy.values import share_of_changes
@@ -51,6 +51,8 @@ _CHOSEN: Final = re.compile(
     rf"|{_WORD}[+&@][0-9]{{2,4}}|(?=[A-Z][a-z]*[0-9][a-z])[A-Z][a-z0-9]{{3,}}[!#$&*+_-][0-9]{{2,4}}[!?#$*+%@]?)"
     rf"|(?P<numbered>[0-9]{{2,4}}{_WORD}[_&+#*!@]{_NEXT})"
     rf"|(?P<leet>(?=[A-Za-z0-9]*[a-z][0-9][a-z])[A-Z][a-z0-9]{{3,}}[&+#*!]{_WORD}[0-9]{{0,4}})"
+    rf"|(?P<loud>{_WORD}[0-9]{{2,4}}!)"
+    rf"|(?P<hyphened>{_WORD}(?:-[A-Za-zÀ-ÖØ-öø-ÿ]{{2,12}}){{1,2}}-[0-9]{{2,4}})"
     rf"|(?P<joined>{_WORD}(?:(?:{_WORD})?-)?{_WORD}[a-z][0-9]{{2,4}})"
 )
 """Words with signs or capitals between them and a number, as in `Harbor_Lights42`, or a word with number and sign."""
@@ -99,23 +101,25 @@ _NAMED: Final = re.compile(
 _ACCESS_WORDS: Final = (
     "unlocks?|unlocked|unlocking|decrypts?|decrypting|encrypted with|opens?|log(?:s|ged|ging)? ?(?:in|on|into)|login|"
     "sign(?:s|ed)? in|sudo|su|root|admin|passw[a-z]+|secrets?|credentials?|vpn|wi-?fi|wlan|keepass|laptop|nas|router|"
-    "jump host|bastion|console|second line|pre-?shared|users?|username|web interface|mailbox|access code|asks?|asked|"
-    "fritz!?box|livebox|freebox|bitwarden|elster|portal|printers?|drucker|gültig|gilt|sftp|prompts?|types?|key|account|auth[a-z]*|zip|archive|vault|bank|token|"
+    "jump host|bastion|console|second line|pre-?shared|users?|username|web ?interface|mailbox|access code|asks?|asked|"
+    "fritz!?box|livebox|freebox|bitwarden|elster|portal|printers?|scanners?|drucker|kopierer|gültig|gilt|sftp|prompts?|types?|key|account|auth[a-z]*|zip|archive|vault|bank|token|"
     "entsperr[a-z]+|verschlüsselt|öffne[tn]?|anmeld[a-z]+|einlogg[a-z]+|eingeben|tipp(?:e|st|en)|schlüssel[a-z]*|"
     "konto|zug[aä]ng[a-z]*|benutzer|"
     "chiffr[ée]+s?|déverrouill[a-zé]+|ouvre[a-z]*|tape[rsz]?|saisi[a-z]*|session|comptes?|clés?|accès|coll(?:e|es|er|ez)|"
-    "demande|imprimante|routeur|boîtes?|caisses?|portail|réseau|lecteur|remplac[a-zé]+|poste|utilise|mdp|digicode|alarme|utilisateur|"
+    "copieu[a-z]*|demande|imprimante|routeur|boîtes?|caisses?|portail|réseau|lecteur|remplac[a-zé]+|poste|utilise|mdp|digicode|alarme|utilisateur|"
     "cifrad[oa]s?|desbloque[a-z]*|abre[a-z]*|entr[ae][a-z]*|teclee?[a-z]*|sesión|cuenta|llave|clave|acceso|ordenador|"
-    "impresora|red de|ingres[ae]|escrib[ae]|pantalla|lector|"
+    "esc[áa]ner|impresora|red de|ingres[ae]|escrib[ae]|pantalla|lector|"
     "cámaras|palabra|pregunta|banco|cabecera|poniendo|alarma|usuario|servidor|invitado|"
     "desbloqueia[a-z]*|senha|chave|conta|acesso|digit[a-z]+|cofre|"
     "sblocc[a-z]+|apr[ei]|chiave|conto|accesso"
 )
 _ACCESS: Final = compile_pattern(
     rf"(?i:(?:\A|[^A-Za-z])(?:{_ACCESS_WORDS})(?:\z|[^a-z0-9_]))"
-    r"|[0-9a-z]@[0-9a-z-]+\.[a-z]|开机|開機|用户|用戶|系统|解锁|解鎖|登|输|輸|打印机|路由器|授权|密|令牌|账号|帐号|帳號|钥|凭|认证|打开|解压|su的|入れ|入っ|入る|入力|開き|開け|解除|復号|ログ|プリンター|カメラ|打って|鍵|パス|トークン|認証|渡|"
+    r"|[0-9a-z]@[0-9a-z-]+\.[a-z]|开机|開機|用户|用戶|系统|解锁|解鎖|登|输|輸|打印机|复印机|后台|路由器|授权|密|令牌|账号|帐号|帳號|钥|凭|认证|打开|解压|su的|入れ|入っ|入る|入力|開き|開け|解除|復号|ログ|プリンター|カメラ|打って|複合機|管理画面|鍵|パス|トークン|認証|渡|"
     "教え|アカウント|ユーザー|接続|разблок|откр|войти|вход|ключ|парол|логин|введ|шифр|учётн|учетн"
 )
+_CONTINUED: Final = re.compile(r"[ ]?(?:[a-zß-öø-ÿ;,–—(]|[\u3040-\u30ff\u3400-\u9fff])")
+"""What follows an exclamation mark that ends no sentence."""
 _PLACE: Final = re.compile(
     r"(?i:\b(?:to|on|onto|into|in|at|from|of|via|for|the|our|an?|auf|am|im|zum|zur|der|die|das|den|dem|vom|du|la|le|les|"
     r"des|sur|au|en|el|los|del|al|no|na|do|da|su|il|lo)) \Z"
@@ -153,11 +157,11 @@ def is_unmistakable(value: str) -> bool:
         (_is_chosen(value) or is_random_value(value) or _may_be_generated(value))
         and not is_noise(value)
         and _IDENTIFIER.match(value) is None
-        and not _is_encoded(value)
+        and not is_encoded(value)
     )
 
 
-def _is_encoded(value: str) -> bool:
+def is_encoded(value: str) -> bool:
     """Return whether a value is a text in base64, which is judged in its decoded form."""
     try:
         return len(value) % _QUANTUM == 0 and as_text(b64decode(value, validate=True)) is not None
@@ -212,17 +216,20 @@ def _is_for_access(text: str, start: int, end: int, effort: Effort) -> bool:
     kind = chosen.lastgroup if chosen is not None else None
     part = _SENTENCE if kind in {None, "joined"} else _PARAGRAPH
     before = part.split(text[max(0, start - _REACH) : start])[-1]
-    if _NAMED.search(before) or (kind == "joined" and _PLACE.search(before)):
+    if _NAMED.search(before) or (kind in {"joined", "hyphened"} and _PLACE.search(before)):
+        return False
+    if kind == "loud" and _CONTINUED.match(text, end) is None:
         return False
     if kind is None and not before.rpartition("\n")[2].strip():
         # A row of letters that begins a line is rather data than a word of a sentence.
         return False
-    return any(map(_speaks_of_access, (before, part.split(text[end : end + _REACH])[0])))
+    words = (CUE,) if kind == "hyphened" else (CUE, _ACCESS)
+    return any(_has_word(words, one) for one in (before, part.split(text[end : end + _REACH])[0]))
 
 
-def _speaks_of_access(part: str) -> bool:
+def _has_word(words: Iterable[Any], part: str) -> bool:
     data = part.encode(errors="replace")
-    return any(search(words, data, 0, len(data)) is not None for words in (CUE, _ACCESS))
+    return any(search(pattern, data, 0, len(data)) is not None for pattern in words)
 
 
 _LOOK: Final = compile_set(
@@ -233,6 +240,7 @@ _LOOK: Final = compile_set(
     r"[A-Z][a-z0-9]{3,}[&+#*!][A-Z][a-z]{2}|[0-9A-Za-z][!$#*&%][0-9A-Za-z]",
     r"[0-9]{2}[A-Z][a-z\x{df}-\x{ff}]{2,}[_&+#*!@][A-Za-z\x{c0}-\x{ff}]",
     r"[A-Z][a-z\x{df}-\x{ff}]{2,}-?[A-Z][a-z\x{df}-\x{ff}]{3,}[0-9]{2}",
+    "[a-z][0-9]{2,4}!|[A-Z][a-z\\x{df}-\\x{ff}]{2,}-[A-Za-z\\x{c0}-\\x{ff}-]+-[0-9]{2}",
     "[0-9][0-9A-Za-z]*[A-Z][0-9A-Za-z]*[a-z]|[a-z][0-9A-Za-z]*[A-Z][0-9A-Za-z]*[0-9]|[A-Z][0-9A-Za-z]*[0-9][0-9A-Za-z]*[a-z]",
 )
 
@@ -242,5 +250,31 @@ def may_have_access_value(data: bytes) -> bool:
     return bool(_LOOK(data))
 
 
+_WORD_WITH_NUMBER: Final = re.compile("[a-z]{4,}[_@]?[0-9]{1,4}[!?#]?")
+_CAMEL_WITH_NUMBER: Final = re.compile("[a-z]{3,}[A-Z][a-z]{3,}_[0-9]{2,4}")
+
+
+def is_account_password(value: str) -> bool:
+    """Return whether a value behind an account is random, or two words with a number."""
+    return (
+        is_random_value(value)
+        or _CAMEL_WITH_NUMBER.fullmatch(value) is not None
+        or (
+            _LONG_WORD.search(value) is None
+            and all(any(map(kind, value)) for kind in _MIXED)
+            and share_of_changes(value) >= _LEAST_CHANGES
+        )
+    )
+
+
+def is_login_password(value: str) -> bool:
+    """Return whether a value with which a sentence logs in is a password: strong, or a longer word with a number."""
+    return is_pair_password(value) or (_WORD_WITH_NUMBER.fullmatch(value) is not None and is_spoken_password(value))
+
+
+CHECKS: Final[dict[str, Callable[[str], bool]]] = {
+    "account-password": is_account_password,
+    "login-password": is_login_password,
+}
 LOOKS: Final[dict[str, Callable[[bytes], bool]]] = {"access-values": may_have_access_value}
 SEARCHES: Final[dict[str, Search]] = {"access-values": find_access_values}

@@ -7,7 +7,6 @@ of each random run is compared with the ends of what tokens begin with, and the 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.literals import fold_text
@@ -68,19 +67,17 @@ def rows_of_broken(text: str, runs: Iterable[tuple[int, str]], halves: Halves) -
 
 def random_runs(text: str) -> list[tuple[int, str]]:
     """Return the first long runs of letters, digits and signs of tokens that are no words, each with its offset."""
-    return [*islice(_random_runs(text), _MOST_RUNS)]
-
-
-def _random_runs(text: str) -> Iterator[tuple[int, str]]:
     # One byte for each character, so that offsets are the same.
     signs = text.encode("ascii", "replace").translate(_IS_RUN)
+    runs: list[tuple[int, str]] = []
     place = signs.find(_LONG)
-    while place >= 0:
+    while place >= 0 and len(runs) < _MOST_RUNS:
         end = signs.find(b" ", place) % (len(signs) + 1)
         run = text[place:end].rstrip(".")
         if _MIXED.search(run):
-            yield place, run
+            runs.append((place, run))
         place = signs.find(_LONG, end)
+    return runs
 
 
 def _is_random(rest: str) -> bool:

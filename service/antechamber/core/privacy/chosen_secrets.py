@@ -7,7 +7,7 @@ from typing import Final
 from antechamber.core.privacy.letters import is_random_word
 from antechamber.core.privacy.noise import is_noise
 from antechamber.core.privacy.passwords import is_bare_password, is_secret, is_spoken_password
-from antechamber.core.privacy.phrases import is_hyphenated, is_spoken_phrase
+from antechamber.core.privacy.phrases import is_hyphenated, is_quoted_phrase, is_spoken_phrase
 
 _SIGNS: Final = re.compile("[!#$%^?@~+&*]")
 _BRACKETS: Final = re.compile(r"[\[\](){}<>|\\=/:,]")
@@ -72,4 +72,5 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "recovery-code": is_recovery_code,
     "unmistakable": is_unmistakable,
     "spoken-phrase": is_spoken_phrase,
+    "quoted-phrase": is_quoted_phrase,
 }

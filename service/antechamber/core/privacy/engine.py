@@ -147,8 +147,10 @@ class Search:
 
     def _guesses(self, view: View) -> Iterator[View]:
         """Yield the rows of a view in which a divided token may be, and the view with runs that may be turned."""
-        halves = self._prefilter.halves
         runs = random_runs(view.text) if view.read.traits & NAME else []
+        if not runs and not view.read.begun:
+            return
+        halves = self._prefilter.halves
         rows = [*rows_of_broken(view.text, runs, halves), *self._begun_rows(view)]
         if rows:
             yield Chains(rows, view, whole=True)

@@ -59,7 +59,7 @@ OpenVMS, a rule and a declaration of CSS, a variable of Windows, an entity of HT
 _PUBLIC: Final = re.compile(
     r"[^@\s]*@sha256:[0-9a-f]{64}$|(?:%[sdifrvqx][^\w%]*){2,}$|(?:%2F[A-Za-z_-]{1,24}){2,}(?:%3F[\w%-]*)?$|.*\\\$env:[A-Z]"
     r"|[A-Z]{2,8}-[0-9]{1,6}$|[A-Z]{3,8}[0-9]{5,8}:?$|_?[a-z]\w*(?:\.[a-z]\w*)*\.(?:Py[A-Z]\w*|(?:[A-Z]+[a-z]+){3,})$"
-    r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot)[.-]?[0-9]*$"
+    r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot|hotfix|patch)[.-]?[0-9]*$"
 )
 """An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, the name of a class, and a
 version before its release."""
@@ -71,11 +71,11 @@ _COLOR: Final = re.compile(
 )
 _DIGEST: Final = re.compile("(?:sha[0-9]{1,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
 _REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9])")
-_MEMBER: Final = re.compile(r"[\w.?,;&-]*\w=[\"'\w\[({]|\?[\w.,;&-]*\w=")
+_MEMBER: Final = re.compile(r"[\w.?,;&-]*\w=[\"'\w\[({./~]|\?[\w.,;&-]*\w=")
 """A name with a value, such as `type=\"password\"`: not what the sentence names."""
 _FILE: Final = re.compile(
     r"[\w./-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|sh|env|pem|key|crt|cer|cfg|ini|conf|go|rs|java|rb|php"
-    r"|html?|css|sql|log|xml|properties|local|example|db|csv|lock|service|tf|kt|swift|c|h|cpp|cs|vue|svelte)$"
+    r"|html?|css|sql|log|xml|properties|local|example|db|csv|gz|zip|tar|tgz|zst|bak|dump|lock|service|tf|kt|swift|c|h|cpp|cs|vue|svelte)$"
 )
 _FOLDER: Final = re.compile(r"(?:~|\.{1,2}|[A-Z]:)?(?:[/\\][A-Z]?[a-z0-9._-]{1,32}){2,}[/\\]?$")
 """A path of two or more names, such as the working folder that shells have in `PWD`."""

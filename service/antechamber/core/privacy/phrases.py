@@ -15,6 +15,14 @@ _LEAST_SPACED: Final = 3
 _MOST_SPACED: Final = 5
 _SHORTEST_WORD: Final = 3
 _LONG_NUMBER: Final = 4
+_MESSAGE: Final = re.compile(
+    r"\b(?:pass\w*|phrases?|keys?|decrypt\w*|enter|errors?|failed|wrong|invalid|incorrect|bad|try|again|please|could|cannot"
+    r"|not|mismatch|required|requires?|denied|unlock|open|file|your|eingeben|falsch\w*|fehler|ung[üu]ltig\w*|bitte|nicht"
+    r"|saisi\w*|incorrecte?|erreur|invalide|veuillez|incorrect[oa]|inválid[oa]|introduzca|por favor)\b"
+    "|パス|違い|エラー|入力|してください|ません|失敗|错误|不正确|请|输入|失败|密码|口令",
+    re.IGNORECASE,
+)
+"""Words of messages on a passphrase, which are in quotation marks too."""
 _ENDS_WITH_NUMBER: Final = re.compile("[a-z][-_. ][0-9]{2,4}$")
 
 
@@ -28,6 +36,11 @@ def is_spoken_phrase(value: str) -> bool:
     """Return whether words that follow the name of a passphrase are one, and no sentence about it."""
     words = value.lower().split(" ")
     return len(set(words)) == len(words) and not any(word in NO_PHRASE or word in PROSE for word in words)
+
+
+def is_quoted_phrase(value: str) -> bool:
+    """Return whether words in quotation marks are a passphrase, and no message, question or name of a field."""
+    return _MESSAGE.search(value) is None and value == value.strip() and not value.isupper()
 
 
 def is_hyphenated(value: str) -> bool:

@@ -8,6 +8,7 @@ from antechamber.core.privacy import (
     cards,
     checks,
     chosen_secrets,
+    cued_values,
     disguises,
     emails,
     hidden_characters,
@@ -31,6 +32,7 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 """Yields the spans of values in a text (code points, end exclusive) in linear time; raises EffortSpentError."""
 
 CHECKS: Final[dict[str, Check]] = {
+    **access_values.CHECKS,
     **checks.CHECKS,
     **chosen_secrets.CHECKS,
     **key_formats.CHECKS,
@@ -40,11 +42,17 @@ CHECKS: Final[dict[str, Check]] = {
 Look = Callable[[bytes], bool]
 """Returns whether a text (UTF-8) may have a value of a search."""
 
-LOOKS: Final[dict[str, Look]] = {**access_values.LOOKS, **nearby_passwords.LOOKS, **seed_phrases.LOOKS}
+LOOKS: Final[dict[str, Look]] = {
+    **access_values.LOOKS,
+    **cued_values.LOOKS,
+    **nearby_passwords.LOOKS,
+    **seed_phrases.LOOKS,
+}
 """Looks that are cheaper than the pattern of a rule with such a search, and rule out more texts."""
 SEARCHES: Final[dict[str, Search]] = {
     **access_values.SEARCHES,
     **cards.SEARCHES,
+    **cued_values.SEARCHES,
     **disguises.SEARCHES,
     **emails.SEARCHES,
     **hidden_characters.SEARCHES,

@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from antechamber.core.privacy.access_values import is_random_value
 from antechamber.core.privacy.automata import Offsets, compile_set, search
 from antechamber.core.privacy.chosen_secrets import is_joined, is_unmistakable
+from antechamber.core.privacy.cued_values import is_digest_named
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.noise import SIGNED, is_member, is_name, is_reference
 from antechamber.core.privacy.passwords import (
@@ -30,6 +32,10 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
 _WINDOW: Final = 130
 _BEFORE: Final = 90
+_LONGEST_HASH_OF: Final = 16
+_AFTER: Final = 30
+"""Characters behind a hexadecimal number that may say what it is."""
+_SENTENCE: Final = re.compile(r"[\n。！？]|[.!?](?=\s)")
 _CUED: Final = 3
 """Effort of one cue …"""
 _WINDOWED: Final = 8
@@ -42,37 +48,38 @@ _OPENING: Final = "\"'`“‘”„«「『《"
 _CLOSING: Final = "\"'`”’“»」』》"
 _VALUE: Final = (
     rf"(?:(?:«[ \xa0\u202f]|[{_OPENING}]+)(?P<quoted>[^{_OPENING}{_CLOSING}\n]{{4,80}}?)[ \xa0\u202f]?[{_CLOSING}]"
-    r"|(?P<bare>[!#-+<?-Z\\^-{~0-9À-ž-][!-~À-ž]{4,80}))"
+    r"|(?P<bare>[!#-+<?-Z\\^-{~0-9À-ž-][!-~§À-ž]{4,80}))"
 )
 _SIGN: Final = "[0-9\"'`“‘”„«「『《@#$%&*+=~^]|[a-z][A-Z]|[A-Z]{2}[a-z]|-[a-z]{3,9}-[a-z]{3,9}-"
 _INNER: Final = rf"(?:{_SIGN}|[!,./:;?_|(){{}}<>\[\]\\][!-~À-ž]|[×÷]|[a-zß-ž][A-ZÀ-Þ]|[a-z-]{{12}})"
 """What each value has that may be a secret: a sign, a change of case, words joined by hyphens, or many letters."""
 _POSSIBLE: Final = (
-    rf"(?:(?:«[ \x{{a0}}\x{{202f}}]|[{_OPENING}])[^{_OPENING}{_CLOSING}\n]{{4}}|[!-~À-ž]*{_INNER}[!-~À-ž]*)"
+    rf"(?:(?:«[ \x{{a0}}\x{{202f}}]|[{_OPENING}])[^{_OPENING}{_CLOSING}\n]{{4}}|[!-~§À-ž]*{_INNER}[!-~§À-ž]*)"
 )
 """A value that may be a secret, roughly; RE2 reads a text in a tenth of the time of the patterns for values."""
 _FILLERS: Final = (
     "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|"
     "literally|since (?:today|yesterday)|seit (?:heute|gestern)|"
-    "jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|toujours|maintenant|actuellement|ahora|actualmente|"
+    "jetzt|aktuell|nun|derzeit|immer|noch|einfach|wörtlich|nämlich|toujours|maintenant|actuellement|désormais|"
+    "à savoir|namely|ahora|actualmente|"
     "siempre)[ ]"
-    "|(?:まだ|現在|目前|仍然|还是)[ ]?){0,3}"
+    "|(?:まだ|現在|昨日|今日|先週|目前|仍然|还是)[ ]?){0,3}"
 )
 _LINKS: Final = (
-    "is|was|are|be|isn['’]t|not|but|now|from|give (?:it|him|her|them)|to|with|equals|reads|says|use|try|enter|type|and|"
-    "would be|were|s|remains|stays|bleibt|reste|lautet|lauten|ist|war|wäre|sei|seien|heißt|heisst|von|auf|mit|und|"
-    "nicht|sondern|jetzt|a|à|en|to|är|er|com|digite|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|"
-    "est|sont|était|avec|et|vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|"
-    "wurde in|es|era|va|son|con|y|"
-    "also|pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
+    r"is|was|are|be|being|gilt|nach wie vor|weiterhin|schreibt sich|siendo|donc|i\.e\.|isn['’]t|not|but|now|from|"
+    r"give (?:it|him|her|them)|to|with|equals|reads|says|use|try|enter|type|and|would be|were|s|paste|paste in|"
+    r"remains|stays|bleibt|reste|lautet|lauten|ist|war|wäre|sei|seien|heißt|heisst|von|auf|mit|und|nicht|sondern|"
+    r"jetzt|a|à|en|to|är|er|com|digite|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|"
+    r"était|avec|et|vaut|vale|cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|"
+    r"era|va|son|con|y|also|pas|mais|maintenant|no|sino|ahora|é|não|mas|agora|è|non|ma|ora|da|на|не|но|а|это"
 )
 _DIGEST: Final = "(?<!sha1)(?<!sha256)(?<!sha384)(?<!sha512)(?<!md5)"
 _SIGNS: Final = (
     f"{_DIGEST}[:=：＝]{{1,2}}>?|"
     "[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|設為|換成了?|换成了?|更改为|ではなく|というのは|"
-    "是|为|為|は|を|に|를|을|叫|用|が|、|는|은|输入?|輸入|填|栏?粘贴|たら"
+    "是|为|為|和|与|は|を|に|の|를|을|叫|用|が|、|는|은|输入?|輸入|填上?|栏?粘贴|たら"
 )
-_SIGN_STARTS: Final = "-:=：＝→⇒/,，、(（改设設置换換更でとというは是为為を를을叫用がは는은输輸入たらに填栏粘"
+_SIGN_STARTS: Final = "-:=：＝→⇒/,，、(（改设設置换換更でとというのは是为為和与を를을叫用がは는은输輸入たらに填栏粘"
 """The characters with which a link of signs begins."""
 _LINK: Final = re.compile(
     rf"(?:(?<![a-zäöüßéèáíóúñа-яё])(?:{by_first_letter(_LINKS)})[ ]|(?=[{_SIGN_STARTS}])(?:{_SIGNS}))"
@@ -81,26 +88,31 @@ _LINK: Final = re.compile(
 )
 _RESOURCE: Final = re.compile(r"(?<![^\s\"'`=:(])arn:\S*\Z")
 """The beginning of the name of a resource of AWS."""
-_HASHED: Final = re.compile(r"(?i:\b(?:md5|sha-?[0-9]{1,3}|checksum|digest|hash|fingerprint)\b)[^.\n]{0,60}$")
-"""What is before a digest of something that a cue names."""
-_DIGESTS: Final = re.compile("[0-9a-f]{32,128}")
+_DIGESTS: Final = re.compile("[0-9a-f]{32,128}|[0-9A-F]{32,128}")
+_HASH_OF: Final = re.compile(
+    r"(?i:\bhash(?:es|ing)? (?:de|of|der|des|für) |\bhash "
+    r"|\b(?:cache|partition|primary|foreign|sort|public|idempotency)[ _-])\Z"
+)
+"""What is before a cue that names no value: the hash function of passwords with its iterations, the key of a cache."""
 _QUERY: Final = re.compile('"&[a-z]+=')
 """The end of a quotation in the query of an address."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
-    r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker)s?(?![a-z0-9])",
+    r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker"
+    r"|de cach[eé]|du cache|di cache)s?(?![a-z0-9])",
     re.IGNORECASE,
 )
 """What a cue may describe without naming a value: a credentials provider is a class, and no credential."""
 _DIRECT: Final = re.compile(
-    r"(?:[ \t]+"
+    rf"(?:[ \t]+{_FILLERS}"
     r"(?:(?:temporaire|provisoire|initial|temporal|provisional|temporário|provisório|temporanea|provvisoria) )?"
     r"(?:(?:wi-?fi|wlan|root|admin|sudo|ssh|vpn) |(?:(?:d[aoe]s?|del?|di|for|für|pour|per) [\w-]{2,20} ){1,2})?"
     rf"[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))"
     rf"(?={_VALUE})"
 )
 _AS_WORDS: Final = (
-    "(?:as|für|als|comme|como|is|was|ist|est|es|作为|作為|作爲|是|を|が|で|という|当[作做成]?|做|가|이|é|è|for)[ ]?"
+    "(?:as|für|als|comme|como|de[ ]|is|was|ist|est|es|作为|作為|作爲|是|を|が|で|という|当[作做成]?|做|가|이|é|è"
+    "|for)[ ]?"
     "(?:(?:the|your|its|our|an?|das|dein|unser|le|la|votre|el|su|tu|il|o|uma?|una?)[ ])?"
 )
 _AS: Final = re.compile(
@@ -115,7 +127,10 @@ _USE: Final = re.compile(
     re.IGNORECASE,
 )
 _WITH: Final = re.compile(rf"(?:(?<![a-z])(?:with|mit|avec|con|com)[ ]|[用以和])[ ]?(?={_VALUE}[ ]?$)", re.IGNORECASE)
-_DASH: Final = re.compile(rf"(?<![!-~])(?={_VALUE}[ ](?:[—–-][ ]|(?:←|<-)[^\n]{{0,16}})$)")
+_DASH: Final = re.compile(
+    rf"(?<![!-~])(?={_VALUE}[ ](?:[—–-][ ]|(?:←|<-)[^\n]{{0,16}}|[—–]{{1,2}}[ ]?(?:这是|那是|これは|that(?:['’]s| is)"
+    r"|das ist|c['’]est|es|é)[^\n]{0,24})$)"
+)
 _MAY_HOLD: Final = compile_set(
     rf"{_SIGN}|![^ \t\n]",
     rf"(?i:(?:{_LINKS})[ ]|{_SIGNS.removeprefix(_DIGEST)})[ \t]*(?i:{_FILLERS})[*_]{{0,2}}{_POSSIBLE}",
@@ -127,7 +142,7 @@ _MAY_PRECEDE: Final = compile_set(
     r"(?:[^ \n]+ ){0,3}[^ \n]{0,12}\n?\z",
     rf"(?i:{_USE_WORDS}|使用|用)[ ]?{_POSSIBLE}",
     rf"(?:(?i:with|mit|avec|con|com)[ ]|[用以和])[ ]?{_POSSIBLE}[^{_OPENING}{_CLOSING}\n]*[{_CLOSING}]?[ ]?\n?\z",
-    r" (?:[—–-] |(?:←|<-)[^\n]{0,16})\n?\z",
+    r" (?:[—–-] |(?:←|<-)[^\n]{0,16}|[—–][^\n]{2,30})\n?\z",
 )
 """The same of values before what a cue names, for each of the patterns above."""
 _PRECEDING: Final = (_AS, _USE, _WITH, _DASH)
@@ -135,15 +150,24 @@ _END: Final = re.compile(
     r"[.!?](?=\s)(?!\s(?:but|mais|sino|sondern|ma|mas|to)\s)(?!(?<=\?)\s(?:[Ii]t(?:['’]s| is)|->|→))|[。！？；\n]"
 )
 """The end of a sentence; a question goes on in its answer, and what a sign at the end of a password divides."""
-_QUESTION: Final = r"[^?？\n]{0,60}[?？](?=\s)[ \t]*"
-_ANSWER_BESIDE: Final = re.compile(rf"{_QUESTION}(?={_VALUE}(?:$|\s))")
+_GOES_ON: Final = re.compile(
+    r"[.。!?][ \t]*(?:(?i:it(?:['’]s| is)|ours(?: is)?|mine is|(?:the )?(?:value|(?:new|right|current) one)(?: is)?"
+    r"|paste in|type in|use|antwort|answer|(?:neu|gültig|richtig) ist|(?:er|es|sie) lautet|(?:seit \w+ |jetzt )gilt"
+    r"|la (?:nôtre|nouvelle|bonne)|le (?:nôtre|nouveau|bon)|c['’]est|es la|agora é|a nova|o novo"
+    r"|(?:la|el) (?:nuev[ao]|nuestr[ao]|buen[ao]|que pusimos))\b"
+    r"|正式|新的|现在|我们的|改成|正しくは|新しい|現在|今は|値は"
+    r"|(?=[A-Z][!-~]{5,40}[、，,]))"
+)
+"""The beginning of a sentence on what the one before names."""
+_QUESTION: Final = r"[^?？\n]{0,60}[?？][\"'”“»」]?(?=\s)[ \t]*(?:(?:Antwort|Answer|Réponse|Respuesta|答え?)[:：][ ]?)?"
+_ANSWER_BESIDE: Final = re.compile(rf"{_QUESTION}(?={_VALUE}[.,。]?(?:$|\s))")
 """A question for a password, and the value behind it."""
 _ANSWER_BELOW: Final = re.compile(
     rf"{_QUESTION}\r?\n(?:[ \t]*\r?\n)?[ \t]*"
     r"(?:(?:<[^<>\n]{1,24}>|\[[^\[\]\n]{1,24}\]|[\w.@-][\w .@-]{0,23}[:：>]|[>*–-]{1,2})[ \t]*){0,2}"
-    rf"(?={_VALUE}[ \t]*(?:$|\n))"
+    rf"(?={_VALUE}[ \t]*(?:$|[\n,，、]))"
 )
-"""The same with a value that is alone on the next line, behind a name or a sign of a list."""
+"""The same with a value that begins the next line, behind a name or a sign of a list, and is alone in its clause."""
 _BELOW: Final = re.compile(
     r"(?!\()[^\n.!?。！？]{0,60}?(?:[:：]|next line|below|n[äa]chste[nr]? Zeile|ligne suivante|línea siguiente|"
     r"linha seguinte|riga seguente|下一行|如下|(?:次の|以下の)(?:通り|とおり|行)[^\n]{0,6})"
@@ -168,6 +192,8 @@ _LOGIN: Final = re.compile(
     re.IGNORECASE,
 )
 """Cues behind which a place is as frequent as a password."""
+_OBJECT: Final = re.compile("[a-z][a-z0-9]{1,9}(?:-[a-z][a-z0-9]{1,9}){1,4}-[0-9a-f]{4,16}")
+"""The name of a bucket, a cache or a pod that ends with a part of a hash."""
 _PROGRAM: Final = re.compile(r"[A-Z][A-Za-z]{2,}[0-9]{1,2}(?:\.[0-9]{1,3})*")
 
 
@@ -192,17 +218,19 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         judge.is_network = text[start : start + 1] in _NETWORK
         is_login = _LOGIN.fullmatch(text, start, end) is not None
         for span in _spans_of(text, start, end, judge):
-            if span[0] >= done and not (
-                (is_login and _is_place(text[slice(*span)])) or _is_digest(text, start, text[slice(*span)])
-            ):
+            if span[0] >= done and not ((is_login and _is_place(text[slice(*span)])) or _is_digest(text, start, span)):
                 # A sign at the end of a sentence may be the last one of the password.
                 done = span[1] + (text[span[1] : span[1] + 1] == "!")
                 yield span[0], done
 
 
-def _is_digest(text: str, start: int, value: str) -> bool:
+def _is_digest(text: str, start: int, span: tuple[int, int]) -> bool:
     """Return whether a value is the digest of what a cue names, as in `the MD5 of the password list is …`."""
-    return _DIGESTS.fullmatch(value) is not None and bool(_HASHED.search(text[max(0, start - _BEFORE) : start]))
+    if _DIGESTS.fullmatch(text, *span) is None:
+        return False
+    before = _SENTENCE.split(text[max(0, start - _BEFORE) : max(start, span[0])])[-1]
+    after = _SENTENCE.split(text[span[1] : span[1] + _AFTER])[0]
+    return is_digest_named(before) or is_digest_named(after)
 
 
 def _is_place(value: str) -> bool:
@@ -252,7 +280,9 @@ class _Judge:
 
 
 def _is_called(text: str, start: int, end: int) -> bool:
-    """Return whether a cue is part of a resource's name, or the end of a function's, whose arguments others judge."""
+    """Return whether a cue is part of a resource's name, the end of a function's, or what a hash function hashes."""
+    if _HASH_OF.search(text[max(0, start - _LONGEST_HASH_OF) : start]):
+        return True
     if text[start - 1 : start] == ":":
         first = text.rfind("arn:", max(0, start - _BEFORE), start)
         return first >= 0 and _RESOURCE.match(text, first, start) is not None
@@ -262,8 +292,7 @@ def _is_called(text: str, start: int, end: int) -> bool:
 def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int]]:
     """Yield the spans of the values in the rest of the sentence that look like secrets: an old and a new one."""
     window = text[start : start + _WINDOW]
-    if (end := _END.search(window)) is not None:
-        window = window[: end.start()]
+    window = _its_sentence(window)
     possible = _MAY_HOLD(window.encode(errors="replace"))
     if not possible:
         return
@@ -282,6 +311,14 @@ def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int
         if (span := judge.span(link, linked=True)) is not None:
             yield start + span[0], start + span[1]
             inside = span[1]
+
+
+def _its_sentence(window: str) -> str:
+    """Return a text up to the end of its first sentence, or of the second one if that is about the same."""
+    end = _END.search(window)
+    if end is not None and _GOES_ON.match(window, end.start()) is not None:
+        end = _END.search(window, end.end())
+    return window if end is None else window[: end.start()]
 
 
 def _find_answer(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
@@ -334,7 +371,12 @@ def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[
 def _is_bare(value: str, *, is_password: bool, linked: bool) -> bool:
     """Return whether a value without quotation marks is a secret; without a link it has to be a stronger one."""
     if not is_password:
-        return is_secret(value) and len(value) > _STRONG_LENGTH and not is_member(value)
+        return (
+            (is_secret(value) or is_random_value(value))
+            and len(value) > _STRONG_LENGTH
+            and not is_member(value)
+            and not _OBJECT.fullmatch(value)
+        )
     if linked:
         return is_spoken_password(value) or is_random(value) or (value.isdecimal() and len(value) >= _LONG_NUMBER)
     return not is_name(value) and (

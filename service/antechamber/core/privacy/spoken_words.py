@@ -20,13 +20,13 @@ _LOGIN_WORDS: Final = (
     "entrar|(?:inici\\w+ (?:de )?|la )sesi[óo]n|"
     "senha|palavra[- ]passe|credenciais|(?:mud|alter|troc)[a-z]{1,3} a senha para|"
     "parola d['’]ordine|credenziali|cambiat[oa] la password in|"
-    "has[łl][oa]|wachtwoord(?:en)?|lösenord(?:et)?|adgangskoden?|passord(?:et)?|"
+    "(?:snmp )?community string|has[łl][oa]|wachtwoord(?:en)?|lösenord(?:et)?|adgangskoden?|passord(?:et)?|"
     "(?:the|my|new|la|le|mi|mon|key ?store|root|admin|db|router|guest|wi-?fi|login|temp) pass"
 )
 _KEY_WORDS: Final = (
     "token de acceso|(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
     "(?:api|access|secret|shared|private|encryption|signing|license|account|master|storage|auth|service|host|admin)"
-    "[ _-]?keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|secret_key_base|"
+    "[ _-]?keys?|unseal keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|secret_key_base|"
     "(?:use|using|with|is|enter|take) (?:the|this|our|my) key|(?:auth|access) code|"
     "(?:(?:zugangs|zugriffs|api|geheim|sitzungs|client|app|dienst|service)-?)?schlüssel|(?:zugangs|zugriffs)token|"
     "geheimnis(?: zum signieren)?|"
@@ -47,7 +47,8 @@ CUE: Final = compile_pattern(
     "|(密码|密碼|口令|登[录錄]|凭据|凭证|パスワード|パスフレーズ|パス[はが：:、]|合言葉|暗証(?:番号|コード)?|"
     "ログイン|認証情報|密语|密語|"
     "비밀번호|비번|암호|[Пп]арол(?:ь|я|ем|и|ю)(?: (?:от|для|к) [а-яё-]{2,20})?|[Уу]чётные данные)"
-    "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵)|"
+    "|(密钥|密鑰|的 ?(?i:key) ?[是为]|令牌|秘钥|トークン|シークレット|秘密鍵|"
+    "(?:(?i:api)|アクセス|共有|署名|認証|暗号化?)[ の]?(?:キー|鍵)|"
     "(?:(?i:api)|액세스|비밀|접근) ?키|토큰|시크릿|[Кк]люч(?:а|ом)? (?i:api|доступа)|[Тт]окен(?:а|ом)?)"
     rf"|(?i:(?:\A|[^A-Za-z])({_LOCK_WORDS}|加密的?(?:pdf|压缩包|文件|文档)用)(?:\z|[^a-z0-9_]))"
 )

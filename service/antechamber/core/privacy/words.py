@@ -10,7 +10,8 @@ PLAIN: Final = frozenset(
     default basic bearer digest plain plaintext bcrypt scrypt argon email username user users admin administrator
     root guest test tests testing postgres postgresql mysql redis rabbitmq mongo mongodb minio elastic neo4j sqlite
     oracle login logout input field form type prompt keyring vault environ environment secret secrets token tokens
-    password passwords pass passwd passphrase key keys value values name label placeholder disabled enabled never
+    password passwords pass passwd passphrase passwort kennwort senha
+    contrasena wachtwoord key keys value values name label placeholder disabled enabled never
     always rotate rotated reset forgot changed change update updated stored saved unknown unset auto manual manually
     generated random other public private visible blank stdin stdout getpass getenv environ process input readline
     yes prompted needed used unused shared protected provided supplied valid bytes char varchar secretstr sensitive
