@@ -14,6 +14,7 @@ from mnemonic import Mnemonic
 
 from antechamber.core.privacy import key_formats, passwords
 from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.phrases import is_quoted_phrase, is_spoken_phrase
 from antechamber.core.privacy.registry import CHECKS
 from antechamber.core.privacy.seed_phrases import find_seed_phrases, may_have_seed_phrase
 from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
@@ -719,3 +720,12 @@ def test_a_line_of_a_dump_is_no_card_number() -> None:
     groups = "4539 1488" + " 0343 6467"
     assert "payment-card" in {one.rule_id for one in GATE.find_private({"": f"{groups} is my card"})}
     assert not GATE.find_private({"": f"00000010: 5468 {groups} 6f6c  Th.9..C.gol"})
+
+
+def test_a_sentence_on_a_passphrase_is_none() -> None:
+    """A passphrase has no word twice, and none of those that sentences on passphrases have."""
+    assert is_spoken_phrase("velvet tractor moonlight onion")
+    assert not is_spoken_phrase("velvet tractor velvet onion")
+    assert not is_spoken_phrase("written down nowhere else")
+    assert is_quoted_phrase("the duck sleeps below the bridge")
+    assert not any(map(is_quoted_phrase, ("wrong key try again", "SEVEN GREEN BOATS", " seven green boats")))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from antechamber.core.privacy import spoken_passwords
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
+from antechamber.core.privacy.spoken_values import ValueJudge
 
 VALUES = (
     "Tram" + "way-0634",
@@ -45,7 +46,7 @@ def test_the_first_look_misses_no_value(pieces: list[str]) -> None:
     """What a pattern finds behind or before a cue, and what is then judged to be a secret, the look announces."""
     window = "".join(pieces)
     data = window.encode()
-    judge = spoken_passwords._Judge(Effort())
+    judge = ValueJudge(Effort())
     for is_password in (False, True):
         judge.is_password = is_password
         for link in spoken_passwords._LINK.finditer(window):
@@ -207,3 +208,13 @@ def test_the_next_sentence_may_hand_out_what_the_first_one_names(text: str) -> N
 def test_what_is_beside_a_cue_may_be_something_else(text: str) -> None:
     """Iterations, caches, buckets, commits and versions are no secrets."""
     assert found(text) == []
+
+
+def test_latin_words_with_hyphens_are_passwords_in_chinese_and_japanese_sentences() -> None:
+    """There such words are a name or a value, and the verb says which."""
+    words = "kumo-ga-" + "tobu"
+    assert found(f"パスワードは {words} です。") == [words]
+    assert found(f"固定口令是 {words}，别外传") == [words]
+    assert found(f"パスワードは {words} に保存する") == []
+    assert found("密码是 vault-store，别外传") == []
+    assert found("The password is kumo-ga-tobu there.") == []

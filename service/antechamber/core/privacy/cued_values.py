@@ -57,7 +57,12 @@ _LEAST_CHANGES_OF_SMALL: Final = 0.4
 _RARE_SIGNS: Final = frozenset("!#$%^?@~+&*")
 _LEAST_SIGNS: Final = 3
 _LONG_NUMBER: Final = 2
+_OBJECT: Final = "eyJ"
+"""How an object of JSON begins in base64; rules of their own judge tokens that consist of such parts."""
+_ALGORITHM: Final = re.compile("(?:SHA|AES|RSA|MD|HMAC|PBE|DES|ECDH|UTF)[0-9]")
+"""The names of algorithms in the names of code."""
 _PER_WORD: Final = 16
+_PER_WORD_WITH_SIGNS: Final = 26
 """Characters of a random value for each group of letters in it that might be a word."""
 _KINDS: Final = (str.islower, str.isupper, str.isdecimal)
 _SENTENCE: Final = re.compile(r"\0|\n[ \t]*\n|[.!?](?=\s)|[。！？]")
@@ -77,19 +82,21 @@ _DIGEST: Final = re.compile(
     r"(?i:\b(?:hash(?:e[sd]|ing)?|commit\w*|sha-?[0-9]*|md5|digests?|checksums?|fingerprints?|empreinte|huella|prüfsumme"
     r"|revision|bisect|rebase[d]?|merged?|branch|images?|layers?|blobs?|etag|tra[cz][ea]s?(?:_?id)?|spans?|events?|evento|requests?|uuid|ids?|git|builds?"
     r"|cert\w*|serial|thumbprint|nonce|salt|cache\w*|files?|objects?|block|tx|version)\b)"
-    r"|\b(?:fix(?:ed|es)?|bugs?|corrig\w+|behoben)\b|修正|不具合|修复|校验[值和码]|チェックサム"
+    r"|\b(?:fix(?:ed|es)?|bugs?|corrig\w+|behoben)\b|修正|不具合|修复|日志|ログ|\blogs?\b|校验[值和码]|チェックサム"
     "|编号|哈希|摘要|提交|指纹|镜像|证书|コミット|ハッシュ|指紋|証明書|番号|リクエスト|トレース|イベント"
 )
 """Words around a hexadecimal number that is a digest or an identifier."""
 _MORE: Final = compile_pattern(
-    r"(?i:(?:\A|[^a-z])(?:bearer|requirepass|app-?password|auth[a-zé]*|[a-zäöü]{3,20}schlüssel|clé|clave|licen[cs]e|psk|pre-?shared|luks|restic"
+    r"(?i:(?:\A|[^a-z])(?:bearer|keys?|requirepass|app-?password|auth[a-zé]*|[a-zäöü]{3,20}schlüssel|clé|clave|licen[cs]e|psk|pre-?shared|luks|restic"
     r"|(?:encrypt|decrypt|verschlüssel|chiffr|déchiffr|cifrad)[a-zé]*)"
-    r"(?:\z|[^a-z0-9_]))|キー|鍵|密码|口令|加密|暗号|認証"
+    r"(?:\z|[^a-z0-9_]))|キー|鍵|密码|口令|加密|暗号|認証|入力|入れ|输入"
 )
 """Further words for a secret, which are too frequent without a random value beside them."""
 _SECRET_GROUPS: Final = {"hex": (2, 4)}
 """Groups of cues beside which a value of some kinds counts: a hexadecimal number is a key rather than a password."""
 _ALL_GROUPS: Final = (1, 2, 3, 4)
+_SHORT: Final = frozenset({b"pw", b"cle", b"cles"})
+"""Words that are parts of many others, so that the prefilter does not look for them."""
 
 
 def find_cued_values(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
@@ -148,7 +155,7 @@ def may_have_cued_value(data: bytes) -> bool:
 
 def _kind_of(value: str) -> str | None:
     """Return how a value is random: `hex`, `small` or `mixed`; None if it is not, or something else."""
-    if len(value) < _SHORTEST or is_noise(value):
+    if len(value) < _SHORTEST or value.startswith(_OBJECT) or is_noise(value) or _ALGORITHM.search(value):
         return None
     if _HEX.fullmatch(value):
         return "hex" if _DIGIT.search(value) and not value.isdecimal() else None
@@ -180,7 +187,7 @@ def _is_mixed(value: str) -> bool:
         and all(any(map(kind, body)) for kind in _KINDS)
         and len(_DIGIT.findall(body)) >= (_LEAST_NUMBERS if len(body) < _LONG else 1)
         and share_of_changes(body) >= _LEAST_CHANGES
-        and len(words) <= (len(body) // _PER_WORD if value.isalnum() else 0)
+        and len(words) <= len(body) // (_PER_WORD if value.isalnum() else _PER_WORD_WITH_SIGNS)
         and not any(part.isdecimal() and len(part) > _LONG_NUMBER for part in _PART.findall(value))
         and not is_encoded(value)
     )
@@ -210,7 +217,8 @@ def _has_cue(part: str, kind: str) -> bool:
         return True
     place = 0
     while (cue := search(CUE, data, place, len(data))) is not None:
-        if any(cue[group][0] >= 0 for group in _SECRET_GROUPS.get(kind, _ALL_GROUPS)):
+        named = [data[slice(*cue[group])] for group in _SECRET_GROUPS.get(kind, _ALL_GROUPS) if cue[group][0] >= 0]
+        if named and named[0].lower() not in _SHORT:
             return True
         place = cue[0][1]
     return False

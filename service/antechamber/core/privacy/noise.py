@@ -59,7 +59,8 @@ OpenVMS, a rule and a declaration of CSS, a variable of Windows, an entity of HT
 _PUBLIC: Final = re.compile(
     r"[^@\s]*@sha256:[0-9a-f]{64}$|(?:%[sdifrvqx][^\w%]*){2,}$|(?:%2F[A-Za-z_-]{1,24}){2,}(?:%3F[\w%-]*)?$|.*\\\$env:[A-Z]"
     r"|[A-Z]{2,8}-[0-9]{1,6}$|[A-Z]{3,8}[0-9]{5,8}:?$|_?[a-z]\w*(?:\.[a-z]\w*)*\.(?:Py[A-Z]\w*|(?:[A-Z]+[a-z]+){3,})$"
-    r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot|hotfix|patch)[.-]?[0-9]*$"
+    r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot|hotfix|patch|alpine|slim"
+    r"|bookworm|bullseye|jammy|ubi)[.-]?[0-9]*(?:\.[0-9]+){0,2}$"
 )
 """An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, the name of a class, and a
 version before its release."""
@@ -69,7 +70,7 @@ _COLOR: Final = re.compile(
     "(?:(?:bold|italic|underline|bg|border)[: ]{1,2}){0,3}#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?:[;,)]|$)",
     re.IGNORECASE,
 )
-_DIGEST: Final = re.compile("(?:sha[0-9]{1,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
+_DIGEST: Final = re.compile("(?:sha[0-9]{0,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
 _REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9])")
 _MEMBER: Final = re.compile(r"[\w.?,;&-]*\w=[\"'\w\[({./~]|\?[\w.,;&-]*\w=")
 """A name with a value, such as `type=\"password\"`: not what the sentence names."""

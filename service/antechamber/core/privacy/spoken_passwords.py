@@ -11,21 +11,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antechamber.core.privacy.access_values import is_random_value
 from antechamber.core.privacy.automata import Offsets, compile_set, search
-from antechamber.core.privacy.chosen_secrets import is_joined, is_unmistakable
 from antechamber.core.privacy.cued_values import is_digest_named
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.noise import SIGNED, is_member, is_name, is_reference
+from antechamber.core.privacy.noise import is_name, is_reference
 from antechamber.core.privacy.passwords import (
     is_pair_password,
-    is_quoted_password,
-    is_random,
-    is_secret,
-    is_spoken_password,
 )
 from antechamber.core.privacy.phrases import is_hyphenated
-from antechamber.core.privacy.spoken_links import TRAIL, is_outcome, leads_to_no_value
+from antechamber.core.privacy.spoken_links import is_outcome, leads_to_no_value
+from antechamber.core.privacy.spoken_values import ValueJudge
 from antechamber.core.privacy.spoken_words import CUE, by_first_letter
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
@@ -40,10 +35,6 @@ _CUED: Final = 3
 """Effort of one cue …"""
 _WINDOWED: Final = 8
 """… and of each of its two windows in which a value is possible."""
-_JUDGED: Final = 15
-"""Effort of one value …"""
-_LENGTH: Final = 4
-"""… and the characters of the value that count as one unit in addition."""
 _OPENING: Final = "\"'`“‘”„«「『《"
 _CLOSING: Final = "\"'`”’“»」』》"
 _VALUE: Final = (
@@ -94,8 +85,6 @@ _HASH_OF: Final = re.compile(
     r"|\b(?:cache|partition|primary|foreign|sort|public|idempotency)[ _-])\Z"
 )
 """What is before a cue that names no value: the hash function of passwords with its iterations, the key of a cache."""
-_QUERY: Final = re.compile('"&[a-z]+=')
-"""The end of a quotation in the query of an address."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
     r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker"
@@ -176,10 +165,6 @@ _BELOW: Final = re.compile(
     re.IGNORECASE,
 )
 """A sentence that announces a value, which is alone on the next line."""
-_TRAIL_OF_BARE: Final = ".,;:)\"'"
-"""The same for a value that has to end with a sign or a digit of its own."""
-_STRONG_LENGTH: Final = 8
-_LONG_NUMBER: Final = 6
 _CUES: Final = 5
 _PASSWORD_GROUPS: Final = (1, 3)
 _LOCK_GROUP: Final = 5
@@ -192,8 +177,12 @@ _LOGIN: Final = re.compile(
     re.IGNORECASE,
 )
 """Cues behind which a place is as frequent as a password."""
-_OBJECT: Final = re.compile("[a-z][a-z0-9]{1,9}(?:-[a-z][a-z0-9]{1,9}){1,4}-[0-9a-f]{4,16}")
-"""The name of a bucket, a cache or a pod that ends with a part of a hash."""
+_HYPHENED: Final = re.compile(
+    r"(?<=[ぁ-ヿ一-鿿])[^\n。！？A-Za-z]{0,12}[はの是为：「“][ ]?(?P<words>[a-z]{2,12}(?:-[A-Za-z]{2,12}){1,4})"
+    r"[ ]?(?:です|だ(?![けっ])|でした|のまま|[。、，,」”]|$)"
+)
+_STORES: Final = ("key", "vault", "secret", "pass", "auth", "aws", "aes", "sha", "case", "base", "read", "non")
+"""How names of programs and of properties begin that such a sentence may name."""
 _PROGRAM: Final = re.compile(r"[A-Z][A-Za-z]{2,}[0-9]{1,2}(?:\.[0-9]{1,3})*")
 
 
@@ -203,7 +192,7 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     Raises EffortSpentError if a text has too many cues.
     """
     done = place = 0
-    judge = _Judge(effort)
+    judge = ValueJudge(effort)
     data = text.encode(errors="replace")
     offset = Offsets(data)
     while (cue := search(CUE, data, place, len(data))) is not None:
@@ -238,45 +227,13 @@ def _is_place(value: str) -> bool:
     return _PROGRAM.fullmatch(value) is not None or is_hyphenated(value)
 
 
-def _spans_of(text: str, start: int, end: int, judge: "_Judge") -> list[tuple[int, int]]:
+def _spans_of(text: str, start: int, end: int, judge: ValueJudge) -> list[tuple[int, int]]:
     """Return the spans of the secrets that a cue names: behind it, else before it, else in an answer."""
-    spans = list(_find_after(text, end, judge))
+    spans = list(_find_after(text, end, judge)) or list(_find_hyphened(text, end, judge))
     for find, place in ((_find_before, start), (_find_answer, end)):
         if not spans and (span := find(text, place, judge)) is not None:
             spans.append(span)
     return spans
-
-
-class _Judge:
-    """Decides which values of a text are secrets; each different one is verified once."""
-
-    def __init__(self, effort: Effort) -> None:
-        self.effort = effort
-        self._known: dict[tuple[str | bool, ...], tuple[int, bool]] = {}
-        self.is_password = False
-        """Whether the cue names a password, and not a secret of another kind."""
-        self.is_lock = False
-        """Whether the cue only names what a password opens, so that a value has to be unmistakable."""
-        self.is_network = False
-        """Whether that is a wireless network, whose name may look like a password."""
-
-    def span(self, match: re.Match[str], *, linked: bool) -> tuple[int, int] | None:
-        """Return the span of a match's value if it looks like a secret."""
-        group = "quoted" if match["quoted"] else "bare"
-        value, start = match[group], match.start(group)
-        self.effort.spend()
-        case = (group, value, self.is_password, self.is_lock, self.is_network, linked)
-        known = self._known.get(case)
-        if known is None:
-            self.effort.spend(_JUDGED + len(value) // _LENGTH)
-            if self.is_lock:
-                value = value.rstrip(_TRAIL_OF_BARE) if group == "bare" else value
-                known = len(value), is_unmistakable(value) or (not self.is_network and is_joined(value))
-            else:
-                known = _judge(value, group, is_password=self.is_password, linked=linked)
-            self._known[case] = known
-        length, found = known
-        return (start, start + length) if found else None
 
 
 def _is_called(text: str, start: int, end: int) -> bool:
@@ -289,7 +246,7 @@ def _is_called(text: str, start: int, end: int) -> bool:
     return text[start - 1 : start] in {"_", "."} and text[end : end + 1] == "("
 
 
-def _find_after(text: str, start: int, judge: _Judge) -> Iterator[tuple[int, int]]:
+def _find_after(text: str, start: int, judge: ValueJudge) -> Iterator[tuple[int, int]]:
     """Yield the spans of the values in the rest of the sentence that look like secrets: an old and a new one."""
     window = text[start : start + _WINDOW]
     window = _its_sentence(window)
@@ -321,7 +278,15 @@ def _its_sentence(window: str) -> str:
     return window if end is None else window[: end.start()]
 
 
-def _find_answer(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
+def _find_hyphened(text: str, start: int, judge: ValueJudge) -> Iterator[tuple[int, int]]:
+    """Yield the span of Latin words joined by hyphens that a sentence in Chinese or Japanese calls a password."""
+    words = _HYPHENED.match(text, start, start + _WINDOW) if judge.is_password else None
+    if words is not None and not words["words"].startswith(_STORES):
+        judge.effort.spend()
+        yield words.span("words")
+
+
+def _find_answer(text: str, start: int, judge: ValueJudge) -> tuple[int, int] | None:
     """Return the span of the answer to a question for a password, or of a value on the next line."""
     end = start + _WINDOW
     answer = _ANSWER_BESIDE.match(text, start, end) if judge.is_password else None
@@ -336,7 +301,7 @@ def _find_answer(text: str, start: int, judge: _Judge) -> tuple[int, int] | None
     return judge.span(answer, linked=True)
 
 
-def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
+def _find_before(text: str, end: int, judge: ValueJudge) -> tuple[int, int] | None:
     """Return the span of a value that the text uses as what the cue names."""
     offset = max(0, end - _BEFORE)
     window = text[offset:end]
@@ -352,36 +317,6 @@ def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
             if not is_outcome(window, value) and (span := judge.span(match, linked=True)) is not None:
                 return offset + span[0], offset + span[1]
     return None
-
-
-def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[int, bool]:
-    """Return the length of a value without what trails it, and whether it looks like a secret."""
-    if group == "bare":
-        signed = value.rstrip(_TRAIL_OF_BARE)
-        # A question mark ends a question more often than a password.
-        stripped = signed if SIGNED.fullmatch(signed) and signed[-1] != "?" else value.rstrip(TRAIL)
-        value = stripped if "(" not in stripped else value
-        value = _QUERY.split(value)[0]
-        if "(" not in value:
-            value = value.partition(")")[0]
-        return len(value), _is_bare(value, is_password=is_password, linked=linked)
-    return len(value), is_secret(value) or (is_password and is_quoted_password(value))
-
-
-def _is_bare(value: str, *, is_password: bool, linked: bool) -> bool:
-    """Return whether a value without quotation marks is a secret; without a link it has to be a stronger one."""
-    if not is_password:
-        return (
-            (is_secret(value) or is_random_value(value))
-            and len(value) > _STRONG_LENGTH
-            and not is_member(value)
-            and not _OBJECT.fullmatch(value)
-        )
-    if linked:
-        return is_spoken_password(value) or is_random(value) or (value.isdecimal() and len(value) >= _LONG_NUMBER)
-    return not is_name(value) and (
-        is_pair_password(value) or (len(value) >= _STRONG_LENGTH and is_spoken_password(value))
-    )
 
 
 SEARCHES: Final[dict[str, Search]] = {"spoken-secrets": find_spoken_secrets}

@@ -8,9 +8,11 @@ from typing import Final
 from antechamber.core.privacy.automata import compile_pattern
 
 _LOGIN_WORDS: Final = (
+    "pass is|magic word|"
     "pass(?:word|phrase|code|wd)s?|[a-z0-9]{1,20}_pass|pwd|pw|logins?|log in|sign in|credentials?|creds|"
     "(?:root|admin|user|db|app)?passwor[dt]s?|[a-zäöüß]{1,20}(?:pass|kenn)wort|(?:zugangs|zugriffs)(?:code|daten|kennwort|passwort)|"
-    "(?:kenn|zugangs)(?:wort|wörter)|lösungswort|losung|geheimwort|anmeld(?:en|ung|edaten)|kommst du|kommt man|"
+    "(?:kenn|zugangs)(?:wort|wörter)|lösungswort|"
+    "losung|geheimwort|anmeld(?:en|ung|edaten)|kommst du|kommt man|"
     "(?:wi-?fi|wlan|wpa2?|network|netzwerk)[ -]?(?:key|schlüssel)|"
     "(?:wi-?fi|wlan|ssid)[^\n.;]{1,30}[ ,;](?:key|clé|clave)|"
     "(?:cl[ée]|clave|chave|chiave)(?: del| do| de la)? (?:wi-?fi|wpa2?|wlan)|"

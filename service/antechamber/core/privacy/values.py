@@ -21,6 +21,8 @@ _PUBLISHED: Final = re.compile(
     # RFC 7617, RFC 6750 and RFC 6749, and the token that jwt.io shows.
     r"|QWxhZGRpbjpvcGVuIHNlc2FtZQ={0,2}|mF_9\.B5f-4\.1JqM|2YotnFZFEjr1zCsicMWpAA|tGzv3JOkF0XG5Qx2TlKWIA|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw"
     r"[0-9A-Za-z_-]{10,90}\.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+    # RFC 7515, appendix A.1.
+    r"|dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     # Stripe, "API keys"; Slack, "Token types"; Twitter, "Authorizing a request"; Google, "Key URI format"; BIP 39.
     "|sk_test_4eC39HqLyjWDarjtT1zdp7dc|xoxb-123456789012-123456789012[0-9]?-[a-zA-Z]{24}|xvz1evFS4wEEPTGEFPHBog"
     r"|JBSWY3DPEHPK3PXP|(?:abandon\W{1,8}){11}about"
