@@ -62,6 +62,9 @@ def test_a_hexadecimal_number_is_a_key_but_no_password() -> None:
         f"The key file:\n{MIXED}{SMALL}\n{DIVIDED}{SMALL}\n{MIXED}\n",
         f"A token of {MIXED * 6} is too long for a value.",
         "The password is mostly 12345678901234567890123456789012 by now.",
+        f"The sort key of the table is {MIXED} since May.",
+        f"The key takeaway is in {MIXED} there.",
+        f"The login of tenant {MIXED} failed.",
     ],
 )
 def test_other_long_values_are_no_secrets(text: str) -> None:

@@ -19,7 +19,7 @@ from antechamber.core.privacy.letters import is_odd
 from antechamber.core.privacy.noise import is_noise
 from antechamber.core.privacy.passwords import is_generated, is_pair_password, is_spoken_password, is_wordy
 from antechamber.core.privacy.runs import as_text
-from antechamber.core.privacy.spoken_words import CUE
+from antechamber.core.privacy.spoken_words import CUE, without_other_keys
 from antechamber.core.privacy.values import share_of_changes
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
@@ -91,7 +91,7 @@ _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _SENTENCE: Final = re.compile(f"{_PARAGRAPH.pattern}|[.!?](?=\\s)|[。！？；]")
 """What divides the paragraphs of an event, and their sentences."""
 _NAMED: Final = re.compile(
-    r"\b(?:ids?|uuid|hash|commit|sha|digest|checksum|fingerprint|builds?|version|ticket|issue|order|trace|request|video"
+    r"\b(?:ids?|tenant|session|client|device|customer|object|record|row|uuid|hash|commit|sha|digest|checksum|fingerprint|builds?|version|ticket|issue|order|trace|request|video"
     r"|document|sheet|folder|file|class|function|method|interface|module|package|event|field|column|table|variable"
     r"|property|component|sensor|model|nonce|etag|hook|widget|struct|enum|revision|branch|job|run|channel"
     r"|public[ -]key(?:[ -]material)?)s?\W{1,4}\Z",
@@ -228,7 +228,7 @@ def _is_for_access(text: str, start: int, end: int, effort: Effort) -> bool:
 
 
 def _has_word(words: Iterable[Any], part: str) -> bool:
-    data = part.encode(errors="replace")
+    data = without_other_keys(part).encode(errors="replace")
     return any(search(pattern, data, 0, len(data)) is not None for pattern in words)
 
 

@@ -17,7 +17,7 @@ from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.letters import is_odd
 from antechamber.core.privacy.noise import is_noise
 from antechamber.core.privacy.passwords import is_generated
-from antechamber.core.privacy.spoken_words import CUE
+from antechamber.core.privacy.spoken_words import CUE, without_other_keys
 from antechamber.core.privacy.values import share_of_changes
 
 Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
@@ -69,7 +69,7 @@ _SENTENCE: Final = re.compile(r"\0|\n[ \t]*\n|[.!?](?=\s)|[。！？]")
 _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _NAMED: Final = re.compile(
     r"(?i:\b(?:ids?|uuid|hash|commits?|sha-?[0-9]*|digest|checksum|fingerprint|empreinte|huella|prüfsumme|builds?|version"
-    r"|ticket|issue|order|trace|request|video|document|sheet|folder|file|nonce|etag|revision|branch|job|run|channel"
+    r"|tenants?|sessions?|clients?|devices?|customers?|objects?|records?|rows?|ticket|issue|order|trace|request|video|document|sheet|folder|file|nonce|etag|revision|branch|job|run|channel"
     r"|integrity|public[ -]key(?:[ -]material)?|cid|objectid|address|adresse|tx|transaction|image|layer|model"
     r"|cookie name)s?)"
     r"\W{1,4}(?:\S{1,24}\W{1,3})?\Z|(?:编号|哈希|摘要|提交|指纹|コミット|ハッシュ|指紋|番号)\W{0,3}\Z"
@@ -212,7 +212,7 @@ def is_digest_named(part: str) -> bool:
 
 
 def _has_cue(part: str, kind: str) -> bool:
-    data = part.encode(errors="replace")
+    data = without_other_keys(part).encode(errors="replace")
     if kind != "hex" and search(_MORE, data, 0, len(data)) is not None:
         return True
     place = 0
