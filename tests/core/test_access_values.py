@@ -4,7 +4,13 @@
 
 import pytest
 
-from antechamber.core.privacy.access_values import find_access_values, is_unmistakable, may_have_access_value
+from antechamber.core.privacy.access_values import (
+    find_access_values,
+    is_account_password,
+    is_login_password,
+    is_unmistakable,
+    may_have_access_value,
+)
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 
 RANDOM = "k3Jq9wZt" + "R2mXv"
@@ -92,3 +98,30 @@ def test_plain_words_are_not_unmistakable() -> None:
 def test_the_search_is_linear(unit: str) -> None:
     """A million characters take a second; a quadratic search takes an hour, so that the limit of each test ends it."""
     list(find_access_values(unit * (1_000_000 // len(unit)), Effort(10**9)))
+
+
+def test_an_exclamation_mark_is_part_of_a_value_only_where_the_sentence_goes_on() -> None:
+    """A word with a number and an exclamation mark may end a sentence, too."""
+    value = "Harbor" + "88!"
+    assert found(f"The printer takes {value} since Monday.") == [value]
+    assert found(f"The printer is on floor {value} The login is gone.") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "is_password"),
+    [
+        ("velvet42", True),
+        ("Harbor" + "2042", True),
+        ("oauth2", False),
+        ("velvet", False),
+    ],
+)
+def test_what_a_sentence_logs_in_with_is_a_word_with_a_number_at_least(value: str, *, is_password: bool) -> None:
+    """A word alone is the name of a program."""
+    assert is_login_password(value) is is_password
+
+
+def test_a_value_behind_an_account_is_random_or_two_words_with_a_number() -> None:
+    """A name of code is neither."""
+    assert all(map(is_account_password, (RANDOM, "lampHarbor" + "_42", "Oe3tcY" + "eV0cm")))
+    assert not any(map(is_account_password, ("outputBuffer", "SprintPlanning2025", "abcdefghijkl")))

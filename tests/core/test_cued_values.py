@@ -65,6 +65,8 @@ def test_a_hexadecimal_number_is_a_key_but_no_password() -> None:
         f"The sort key of the table is {MIXED} since May.",
         f"The key takeaway is in {MIXED} there.",
         f"The login of tenant {MIXED} failed.",
+        f"La clé publique de signature est {MIXED}, à épingler.",
+        f"El id de despliegue {MIXED} corrige las contraseñas.",
     ],
 )
 def test_other_long_values_are_no_secrets(text: str) -> None:

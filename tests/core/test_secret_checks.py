@@ -704,6 +704,9 @@ def test_prose_in_base64_is_no_secret() -> None:
     assert is_encoded_prose(once)
     assert is_encoded_prose(base64.urlsafe_b64encode(once.encode()).decode().rstrip("="))
     assert not is_encoded_prose(base64.b64encode(b"q\x8f\x01" * 30).decode())
+    assert is_encoded_prose(
+        base64.b64encode("\u767b\u5f55\u6210\u529f\uff0c\u6b22\u8fce\u56de\u6765".encode()).decode()
+    )
     assert not is_encoded_prose("a" * 41)
     passphrase = base64.b64encode(b"amber garden saddle willow planet harbor timber").decode()
     assert not is_encoded_prose(passphrase)
@@ -729,3 +732,9 @@ def test_a_sentence_on_a_passphrase_is_none() -> None:
     assert not is_spoken_phrase("written down nowhere else")
     assert is_quoted_phrase("the duck sleeps below the bridge")
     assert not any(map(is_quoted_phrase, ("wrong key try again", "SEVEN GREEN BOATS", " seven green boats")))
+
+
+@pytest.mark.parametrize("value", ["2024.06.3-2b942cfe5e4a", "1.44.0-hotfix2", "2.19.1-alpine3.20", "sha-90ab5cd01af0"])
+def test_a_version_with_a_commit_or_a_variant_is_no_secret(value: str) -> None:
+    """Tags of images are behind names that have words such as token in them."""
+    assert not CHECKS["secret"](value)

@@ -203,6 +203,9 @@ def test_the_next_sentence_may_hand_out_what_the_first_one_names(text: str) -> N
         "The login page is fixed since " + "0123abcd" * 5 + " again.",
         "密码日志的问题，" + "0123abcd" * 5 + " 这个提交已经改掉了",
         "The password page is in login-ui:1.44.0-hotfix2 now.",
+        "The shortcut for the login dialog is Ctrl+Shift+L there.",
+        "パスワード再設定メールのテンプレート ID は d-" + "021fc20c" * 4 + " です",
+        "La clé publique minisign est RWQU0FiCCiuKnGCau2rt8nO7rn4m now.",
     ],
 )
 def test_what_is_beside_a_cue_may_be_something_else(text: str) -> None:

@@ -91,10 +91,10 @@ _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _SENTENCE: Final = re.compile(f"{_PARAGRAPH.pattern}|[.!?](?=\\s)|[。！？；]")
 """What divides the paragraphs of an event, and their sentences."""
 _NAMED: Final = re.compile(
-    r"\b(?:ids?|tenant|session|client|device|customer|object|record|row|uuid|hash|commit|sha|digest|checksum|fingerprint|builds?|version|ticket|issue|order|trace|request|video"
+    r"\b(?:(?:open|union)?_?ids?|tenant|session|client|device|customer|object|record|row|uuid|hash|commit|sha|digest|checksum|fingerprint|builds?|version|ticket|issue|order|trace|request|video"
     r"|document|sheet|folder|file|class|function|method|interface|module|package|event|field|column|table|variable"
     r"|property|component|sensor|model|nonce|etag|hook|widget|struct|enum|revision|branch|job|run|channel"
-    r"|public[ -]key(?:[ -]material)?)s?\W{1,4}\Z",
+    r"|public[ -]key(?:[ -]material)?)s?\W{1,4}(?:形如\W{0,2})?\Z",
     re.IGNORECASE,
 )
 """What a value is named as, directly before it, if it is none for access."""

@@ -24,7 +24,7 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
 _REACH: Final = 130
 """Characters before and behind a value in which the word has to be."""
-_PLACED: Final = 2
+_PLACED: Final = 1
 """Effort of one long run …"""
 _JUDGED: Final = 3
 """… of one different value in it …"""
@@ -46,6 +46,7 @@ _SIGNS: Final = re.compile("[^0-9A-Za-z]+")
 _PART: Final = re.compile("[0-9A-Za-z]+")
 _LONG_WORD: Final = re.compile("[A-Z]?[a-z]{4,}|[A-Z]{5,}")
 _HEX: Final = re.compile("[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9A-F]{32}|[0-9A-F]{40}|[0-9A-F]{64}")
+_SHORTEST_DIGEST: Final = 32
 _SMALL: Final = re.compile("(?=(?:[a-z]*[0-9]){4})[a-z0-9]{18,64}")
 _DIGIT: Final = re.compile("[0-9]+")
 _LEAST_NUMBERS: Final = 2
@@ -68,18 +69,18 @@ _KINDS: Final = (str.islower, str.isupper, str.isdecimal)
 _SENTENCE: Final = re.compile(r"\0|\n[ \t]*\n|[.!?](?=\s)|[。！？]")
 _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _NAMED: Final = re.compile(
-    r"(?i:\b(?:ids?|uuid|hash|commits?|sha-?[0-9]*|digest|checksum|fingerprint|empreinte|huella|prüfsumme|builds?|version"
+    r"(?i:\b(?:(?:open|union|app)?_?ids?|uuid|hash|commits?|sha-?[0-9]*|digest|checksum|fingerprint|empreinte|huella|prüfsumme|builds?|version"
     r"|tenants?|sessions?|clients?|devices?|customers?|objects?|records?|rows?|ticket|issue|order|trace|request|video|document|sheet|folder|file|nonce|etag|revision|branch|job|run|channel"
     r"|integrity|public[ -]key(?:[ -]material)?|cid|objectid|address|adresse|tx|transaction|image|layer|model"
     r"|cookie name)s?)"
-    r"\W{1,4}(?:\S{1,24}\W{1,3})?\Z|(?:编号|哈希|摘要|提交|指纹|コミット|ハッシュ|指紋|番号)\W{0,3}\Z"
+    r"\W{1,4}(?:\S{1,24}\W{1,3}){0,2}\Z|(?:编号|哈希|摘要|提交|指纹|コミット|ハッシュ|指紋|番号)\W{0,3}\Z"
 )
-"""What a value is named as, at most a word before it, if it is no secret."""
+"""What a value is named as, at most two words before it, if it is no secret."""
 _BLOCK: Final = re.compile(r"[0-9A-Za-z+/]{30}[ \t]*\r?\n[ \t]*\Z")
 _BLOCK_GOES_ON: Final = re.compile(r"[ \t]*\r?\n[ \t]*[0-9A-Za-z+/]{30}")
 """The neighboring lines of a line of a certificate or of other data in base64."""
 _DIGEST: Final = re.compile(
-    r"(?i:\b(?:hash(?:e[sd]|ing)?|commit\w*|sha-?[0-9]*|md5|digests?|checksums?|fingerprints?|empreinte|huella|prüfsumme"
+    r"(?i:\b(?:hash(?:e[sd]|ing)?|commit\w*|sha-?[0-9]*|md5|digests?|blake[23]?[bs]?|somme|checksums?|fingerprints?|empreinte|huella|prüfsumme"
     r"|revision|bisect|rebase[d]?|merged?|branch|images?|layers?|blobs?|etag|tra[cz][ea]s?(?:_?id)?|spans?|events?|evento|requests?|uuid|ids?|git|builds?"
     r"|cert\w*|serial|thumbprint|nonce|salt|cache\w*|files?|objects?|block|tx|version)\b)"
     r"|\b(?:fix(?:ed|es)?|bugs?|corrig\w+|behoben)\b|修正|不具合|修复|日志|ログ|\blogs?\b|校验[值和码]|チェックサム"
@@ -134,12 +135,14 @@ def _token_around(text: str, least: int, first: int, last: int) -> tuple[int, in
 
 
 def _spots(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the long runs of letters and digits with a digit in them, and the places with several rare signs."""
+    """Yield the long runs of letters of both cases and digits, and the places with several rare signs."""
     signs = data.translate(_IS_ALNUM)
     place = signs.find(_LONG_RUN)
     while place >= 0:
         end = signs.find(b" ", place) % (len(signs) + 1)
-        if not data[place:end].isalpha():
+        run = data[place:end]
+        # Account numbers, short digests and words have letters of one case or no digit.
+        if not (run.isalpha() or (len(run) < _SHORTEST_DIGEST and (run.isdigit() or run.isupper()))):
             yield place, end
         place = signs.find(_LONG_RUN, end)
     place = 0

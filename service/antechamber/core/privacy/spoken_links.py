@@ -52,7 +52,8 @@ _ACCOUNT_NAME: Final = re.compile(
     r"(?:^|[,;.:(]|\b(?:and|with|und|mit|et|avec|y|con|e|com) )[ ]?"
     r"(?:(?:the|your|my|der|dein|mein|el|tu|mi|o|il|le|ton|mon)[ ]|l['’])?"
     r"(?:user ?name|user ?id|account name|benutzername|kontoname|identifiant|nom d['’]utilisateur|"
-    r"nombre de usuario|usuario|usuário|nome utente|utente)[ ]$|(?:用户名|用戶名|ユーザー名|사용자 ?이름)[ ]?$",
+    r"nombre de usuario|usuario|usuário|nome utente|utente)[ ]$"
+    r"|(?:用户名|用戶名|ユーザー名|사용자 ?이름|ID|番号|编号)[ ]?$",
     re.IGNORECASE,
 )
 """The name of an account before a link, which says what the value is."""

@@ -27,7 +27,7 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 
 _WINDOW: Final = 130
 _BEFORE: Final = 90
-_LONGEST_HASH_OF: Final = 16
+_LONGEST_HASH_OF: Final = 18
 _AFTER: Final = 30
 """Characters behind a hexadecimal number that may say what it is."""
 _SENTENCE: Final = re.compile(r"[\n。！？]|[.!?](?=\s)")
@@ -82,13 +82,13 @@ _RESOURCE: Final = re.compile(r"(?<![^\s\"'`=:(])arn:\S*\Z")
 _DIGESTS: Final = re.compile("[0-9a-f]{32,128}|[0-9A-F]{32,128}")
 _HASH_OF: Final = re.compile(
     r"(?i:\bhash(?:es|ing)? (?:de|of|der|des|für) |\bhash "
-    r"|\b(?:cache|partition|primary|foreign|sort|public|idempotency)[ _-])\Z"
+    r"|\b(?:cache|partition|primary|foreign|sort|public|idempotency)[ _-]|\böffentlich\w* )\Z"
 )
 """What is before a cue that names no value: the hash function of passwords with its iterations, the key of a cache."""
 _OTHER_NOUN: Final = re.compile(
     r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
     r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker"
-    r"|de cach[eé]|du cache|di cache)s?(?![a-z0-9])",
+    r"|de cach[eé]|du cache|di cache|publique|p[úu]blica|pubblica)s?(?![a-z0-9])",
     re.IGNORECASE,
 )
 """What a cue may describe without naming a value: a credentials provider is a class, and no credential."""

@@ -61,7 +61,9 @@ locked."""
 _OTHER_KEYS: Final = re.compile(
     r"(?i:\b(?:sort|primary|partition|cache|object|row|public|foreign|idempotency|routing|lookup|redis|s3|map|dict|json"
     r"|table|translation|host)[ _-]?keys?\b"
+    r"|\b(?:cl[ée]s? publiques?|claves? p[úu]blicas?|chaves? p[úu]blicas?|öffentlich\w* schlüssel)\b"
     r"|\bkey (?:points?|takeaways?|results?|steps?|parts?|questions?|differences?|ideas?|insights?|lessons?|value)\b)"
+    r"|公開鍵|公钥|公鑰"
 )
 """Keys that open nothing."""
 

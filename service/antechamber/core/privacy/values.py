@@ -21,6 +21,8 @@ _PUBLISHED: Final = re.compile(
     # RFC 7617, RFC 6750 and RFC 6749, and the token that jwt.io shows.
     r"|QWxhZGRpbjpvcGVuIHNlc2FtZQ={0,2}|mF_9\.B5f-4\.1JqM|2YotnFZFEjr1zCsicMWpAA|tGzv3JOkF0XG5Qx2TlKWIA|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw"
     r"[0-9A-Za-z_-]{10,90}\.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+    # age, "Recipients": the public key.
+    r"|age1[02-9ac-hj-np-z]{58}"
     # RFC 7515, appendix A.1.
     r"|dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     # Stripe, "API keys"; Slack, "Token types"; Twitter, "Authorizing a request"; Google, "Key URI format"; BIP 39.
@@ -38,6 +40,8 @@ _STANDARD: Final = str.maketrans("-_", "+/")
 _LEVELS: Final = 3
 _PROSE: Final = re.compile(r"(?=[^,.;:!?]*[,.;:!?])[A-Za-z][a-z']*(?:[,.;:]? [A-Za-z][a-z']*){5,}[.!?]?\s*")
 """Words of letters with blanks and a punctuation mark, which neither a generated password nor a passphrase has."""
+_SIGNS_OF_PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff01\uff1f\uff1b]")
+"""The same in Chinese and Japanese."""
 _RUN: Final = re.compile("[0-9A-Za-z]{16}")
 _RUNS: Final = re.compile("[0-9A-Za-z]+")
 _KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
@@ -59,7 +63,7 @@ def is_encoded_prose(value: str) -> bool:
             return False
         data = binascii.a2b_base64(body[1].translate(_STANDARD) + "=" * (-len(body[1]) % 4))
         value = data.decode("ascii", "replace")
-        if _PROSE.fullmatch(value):
+        if _PROSE.fullmatch(value) or _SIGNS_OF_PROSE.search(data.decode(errors="replace")):
             return True
     return False
 
