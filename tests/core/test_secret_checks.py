@@ -5,6 +5,7 @@ import random
 from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
 from unicodedata import normalize
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from mnemonic import Mnemonic
 
-from antechamber.core.privacy import key_formats, passwords
+from antechamber.core.privacy import key_formats, passwords, registry
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.phrases import is_quoted_phrase, is_spoken_phrase
 from antechamber.core.privacy.registry import CHECKS
@@ -738,3 +739,12 @@ def test_a_sentence_on_a_passphrase_is_none() -> None:
 def test_a_version_with_a_commit_or_a_variant_is_no_secret(value: str) -> None:
     """Tags of images are behind names that have words such as token in them."""
     assert not CHECKS["secret"](value)
+
+
+def test_no_check_search_or_look_replaces_another_one() -> None:
+    """Each name that rules may use means one function, in all modules that define it."""
+    for kind in ("CHECKS", "SEARCHES", "LOOKS"):
+        modules = [one for one in vars(registry).values() if isinstance(one, ModuleType) and hasattr(one, kind)]
+        assert len(modules) > 1
+        for name, function in getattr(registry, kind).items():
+            assert {getattr(one, kind).get(name, function) for one in modules} == {function}, name
