@@ -80,6 +80,13 @@ def test_the_look_is_no_narrower_than_the_search() -> None:
     assert not may_have_cued_value(b"The implementation of refreshAccessToken has 12 steps.")
 
 
+@pytest.mark.parametrize("before", range(100, 200, 5))
+def test_a_value_is_found_wherever_it_is_behind_another_long_run(before: int) -> None:
+    """Text without blanks is read in parts, and a value may begin in one and end in the next."""
+    text = "鍵の表abcdefghijkl1" + "の" * before + MIXED + "の鍵です"
+    assert found(text) == [MIXED]
+
+
 def test_too_many_values_end_the_search() -> None:
     """Each different value costs effort."""
     values = ("".join(CHANCE.choices(string.ascii_letters + string.digits, k=20)) for _ in range(4_000))

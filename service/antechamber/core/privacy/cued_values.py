@@ -69,8 +69,9 @@ _KINDS: Final = (str.islower, str.isupper, str.isdecimal)
 _SENTENCE: Final = re.compile(r"\0|\n[ \t]*\n|[.!?](?=\s)|[。！？]")
 _PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
 _NAMED: Final = re.compile(
-    r"(?i:\b(?:(?:open|union|app)?_?ids?|uuid|hash|commits?|sha-?[0-9]*|digest|checksum|fingerprint|empreinte|huella|prüfsumme|builds?|version"
-    r"|tenants?|sessions?|clients?|devices?|customers?|objects?|records?|rows?|ticket|issue|order|trace|request|video|document|sheet|folder|file|nonce|etag|revision|branch|job|run|channel"
+    r"(?i:\b(?:(?:open|union|app)?_?ids?|uuid|hash|commits?|sha-?[0-9]*|digest|checksum|fingerprint|empreinte|huella"
+    r"|prüfsumme|builds?|version|tenants?|sessions?|clients?|devices?|customers?|objects?|records?|rows?|ticket|issue|order|trace|request|video"
+    r"|document|sheet|folder|file|nonce|etag|revision|branch|job|run|channel"
     r"|integrity|public[ -]key(?:[ -]material)?|cid|objectid|address|adresse|tx|transaction|image|layer|model"
     r"|cookie name)s?)"
     r"\W{1,4}(?:\S{1,24}\W{1,3}){0,2}\Z|(?:编号|哈希|摘要|提交|指纹|コミット|ハッシュ|指紋|番号)\W{0,3}\Z"
@@ -80,15 +81,18 @@ _BLOCK: Final = re.compile(r"[0-9A-Za-z+/]{30}[ \t]*\r?\n[ \t]*\Z")
 _BLOCK_GOES_ON: Final = re.compile(r"[ \t]*\r?\n[ \t]*[0-9A-Za-z+/]{30}")
 """The neighboring lines of a line of a certificate or of other data in base64."""
 _DIGEST: Final = re.compile(
-    r"(?i:\b(?:hash(?:e[sd]|ing)?|commit\w*|sha-?[0-9]*|md5|digests?|blake[23]?[bs]?|somme|checksums?|fingerprints?|empreinte|huella|prüfsumme"
-    r"|revision|bisect|rebase[d]?|merged?|branch|images?|layers?|blobs?|etag|tra[cz][ea]s?(?:_?id)?|spans?|events?|evento|requests?|uuid|ids?|git|builds?"
+    r"(?i:\b(?:hash(?:e[sd]|ing)?|commit\w*|sha-?[0-9]*|md5|digests?|blake[23]?[bs]?|somme|checksums?"
+    r"|fingerprints?|empreinte|huella|prüfsumme"
+    r"|revision|bisect|rebase[d]?|merged?|branch|images?|layers?|blobs?|etag|tra[cz][ea]s?(?:_?id)?|spans?|events?|evento"
+    r"|requests?|uuid|ids?|git|builds?"
     r"|cert\w*|serial|thumbprint|nonce|salt|cache\w*|files?|objects?|block|tx|version)\b)"
     r"|\b(?:fix(?:ed|es)?|bugs?|corrig\w+|behoben)\b|修正|不具合|修复|日志|ログ|\blogs?\b|校验[值和码]|チェックサム"
     "|编号|哈希|摘要|提交|指纹|镜像|证书|コミット|ハッシュ|指紋|証明書|番号|リクエスト|トレース|イベント"
 )
 """Words around a hexadecimal number that is a digest or an identifier."""
 _MORE: Final = compile_pattern(
-    r"(?i:(?:\A|[^a-z])(?:bearer|keys?|requirepass|app-?password|auth[a-zé]*|[a-zäöü]{3,20}schlüssel|clé|clave|licen[cs]e|psk|pre-?shared|luks|restic"
+    r"(?i:(?:\A|[^a-z])(?:bearer|keys?|requirepass|app-?password|auth[a-zé]*|[a-zäöü]{3,20}schlüssel|clé|clave"
+    r"|licen[cs]e|psk|pre-?shared|luks|restic"
     r"|(?:encrypt|decrypt|verschlüssel|chiffr|déchiffr|cifrad)[a-zé]*)"
     r"(?:\z|[^a-z0-9_]))|キー|鍵|密码|口令|加密|暗号|認証|入力|入れ|输入"
 )
@@ -112,8 +116,11 @@ def find_cued_values(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         if first < done:
             continue
         effort.spend(_PLACED)
-        start, done = _token_around(text, done, first, last)
-        for match in _VALUE.finditer(text, start, done):
+        begin, done = _token_around(text, done, first, last)
+        # A value that begins before the end of this part may end behind it.
+        for match in _VALUE.finditer(text, begin, done + _LONGEST):
+            if match.start() >= done:
+                break
             value = match[0].rstrip(_TRAIL)
             if value not in known:
                 effort.spend(_JUDGED)
