@@ -12,9 +12,10 @@ from antechamber.core.policy import Policy, Privacy
 from antechamber.core.privacy import Gate, folding
 from antechamber.core.privacy.automata import Offsets
 from antechamber.core.privacy.context_words import context_pattern
-from antechamber.core.privacy.decoders import Edit, find_joints, without_overlaps
 from antechamber.core.privacy.document import EventText
+from antechamber.core.privacy.edits import Edit, without_overlaps
 from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.joints import find_joints
 from antechamber.core.privacy.matcher import Matcher, trigger_pattern
 from antechamber.core.privacy.registry import SEARCHES
 from antechamber.core.privacy.rule import Covered, Finding, Rule, join_example

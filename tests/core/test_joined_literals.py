@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.joined_literals import add_joined_literals
 from antechamber.core.privacy.views import apply

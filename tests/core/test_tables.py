@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.tables import find_cells
 from support import GATE

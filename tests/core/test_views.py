@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antechamber.core.privacy import spaced_values
-from antechamber.core.privacy.decoders import Edit, find_compositions, find_escapes, find_joints
+from antechamber.core.privacy.decoders import find_compositions, find_escapes
+from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign, is_plain, plain_punctuation
+from antechamber.core.privacy.joints import find_joints
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.spaced_values import find_spaced
 from antechamber.core.privacy.views import MAX_LEVELS, Chains, View, all_views, apply

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
-from antechamber.core.privacy.decoders import Edit, without_overlaps
+from antechamber.core.privacy.edits import Edit, without_overlaps
 from antechamber.core.privacy.effort import EffortSpentError
 
 _ITEM: Final = r"\"[^\"\n\0]{0,200}\"|'[^'\n\0]{0,200}'"

@@ -7,7 +7,7 @@ indented, or have words in bold.
 import re
 from typing import Final
 
-from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.views import View, apply
 
 _TAGS: Final = "a|abbr|b|big|br|code|del|div|em|font|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u|wbr"

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from antechamber.core.privacy.automata import ANCHORED, Offsets, Spans, compile_pattern, compile_set, search
 from antechamber.core.privacy.context_words import context_pattern, has_word
-from antechamber.core.privacy.decoders import LOOSE
 from antechamber.core.privacy.document import SEPARATOR
+from antechamber.core.privacy.edits import LOOSE
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.prefilter import Areas
 from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from antechamber.core.privacy.automata import Offsets, compile_pattern, compile_set, search
-from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.runs import as_text
 from antechamber.core.privacy.turned_runs import ROT13

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy.decoders import Edit, without_overlaps
+from antechamber.core.privacy.edits import Edit, without_overlaps
 from antechamber.core.privacy.effort import Effort
 
 _PAIRS: Final = re.compile(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
-from antechamber.core.privacy.decoders import SIGN, Edit
+from antechamber.core.privacy.edits import SIGN, Edit
 
 _SPACES: Final = re.compile(
     rf"(?<![^\s\"'`(\[:=])(?P<spaced>{SIGN}[ \t]{{1,2}}(?:[!-~][ \t]{{1,2}}){{6,}}{SIGN})(?![^\s\"'`)\].,;])"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from antechamber.core.privacy.decoders import Edit, without_overlaps
+from antechamber.core.privacy.edits import Edit, without_overlaps
 from antechamber.core.privacy.views import View, apply
 
 _LETTER: Final = r"[^\W\d_]"

@@ -41,13 +41,13 @@ def is_joint(left: str, right: str) -> bool:
     token = tail + head
     return (
         len(token) >= _SHORTEST
-        and _may_be_random(token)
+        and may_be_random(token)
         and _WHOLE.fullmatch(tail[::-1]) is None
         and _WHOLE.fullmatch(head) is None
     )
 
 
-def _may_be_random(token: str) -> bool:
+def may_be_random(token: str) -> bool:
     """Return whether a token has a digit, or letters as no word has them."""
     # Most neighbors are words, which a method of strings recognizes sooner than a pattern.
     if token.isalpha():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
-from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.letters import is_random_word
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from antechamber.core.privacy.automata import compile_set
-from antechamber.core.privacy.decoders import MARKUP_TAG
 from antechamber.core.privacy.joined_literals import JOINED
+from antechamber.core.privacy.joints import MARKUP_TAG
 from antechamber.core.privacy.named_encodings import NAMES
 from antechamber.core.privacy.runs import CODES
 from antechamber.core.privacy.selectors import SELECTORS

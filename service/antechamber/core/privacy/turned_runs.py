@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable
 from typing import Final
 
-from antechamber.core.privacy.decoders import Edit
+from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.literals import fold_text
 
 _LENGTHS: Final = range(3, 12)

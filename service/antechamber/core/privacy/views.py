@@ -7,19 +7,13 @@ from functools import cached_property
 from itertools import accumulate, compress, islice
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy.decoders import (
-    LOOSE,
-    MOST_EDITS,
-    Edit,
-    find_compositions,
-    find_escapes,
-    find_joints,
-    without_overlaps,
-)
+from antechamber.core.privacy.decoders import find_compositions, find_escapes
 from antechamber.core.privacy.document import SEPARATOR
+from antechamber.core.privacy.edits import LOOSE, MOST_EDITS, Edit, without_overlaps
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import fold, fold_sign, is_plain
 from antechamber.core.privacy.joined_literals import add_joined_literals
+from antechamber.core.privacy.joints import find_joints, without_words
 from antechamber.core.privacy.named_encodings import TURNED, find_named, span_in_line
 from antechamber.core.privacy.runs import ENCODINGS, find_runs
 from antechamber.core.privacy.spaced_values import find_spaced
@@ -314,7 +308,9 @@ def _find_interruptions(text: str, traits: int) -> Iterable[Edit]:
     edits: Iterable[Edit] = find_joints(text, quoted=bool(traits & QUOTED))
     if traits & LITERALS:
         edits = add_joined_literals(text, edits)
-    return without_overlaps([*edits, *find_spaced(text)]) if traits & SPACED else edits
+    if traits & SPACED:
+        edits = without_overlaps([*edits, *find_spaced(text)])
+    return without_words(text, edits)
 
 
 def _decoded(view: View, effort: Effort) -> Iterator[View]:
