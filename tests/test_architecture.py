@@ -15,7 +15,11 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 TEMPLATES = sorted((PROJECT / "templates").glob("*.html"))
 FOLDERS = ("service", "templates", "policies", "tests", "scripts")
 TEXTS = {".py", ".sql", ".html", ".css", ".toml", ".md", ".json", ".jsonl", ".txt", ".sh", ""}
-FORBIDDEN = ("://" + "pypi", "/" + "work/", "/" + "root/", "/" + "home/", "/" + "tmp/w/")
+FORBIDDEN = (
+    "://" + "pypi", "python" + "hosted", "registry." + "npmjs", "registry." + "yarnpkg", "ruby" + "gems.org",
+    "crates.io" + "-index", "docker" + ".io/", "ghcr" + ".io", "quay" + ".io",
+    "/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/", "/" + "tmp/w/",
+)  # fmt: skip
 
 
 def _functions(module: Path) -> Iterator[tuple[str, int]]:

@@ -13,6 +13,7 @@ import msgspec
 
 from lib.labelled import (
     benign_texts,
+    disclosed_texts,
     encoded_texts,
     held_out_texts,
     hostile_texts,
@@ -46,6 +47,7 @@ SETS: Final[dict[str, Callable[[random.Random], Iterator[Labelled]]]] = {
     "hostile-members": hostile_texts.make_hostile_members,
     "disguised": hostile_texts.make_disguised,
     "held-out-prose": prose_texts.make_held_out_prose,
+    "held-out-disclosed-secrets": disclosed_texts.make_held_out_disclosed_secrets,
     "benign": benign_texts.make_benign,
 }
 """The maker of each set by its name."""

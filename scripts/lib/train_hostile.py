@@ -13,7 +13,8 @@ from typing import Final
 from blake3 import blake3
 
 from antechamber.core.privacy import hostile_prose
-from antechamber.core.privacy.hostile_prose import Model, write_model
+from antechamber.core.privacy.hashed_weights import write_weights
+from antechamber.core.privacy.hostile_prose import Model
 from lib.hostile_training import train
 from lib.labelled.prose_texts import TRAINED, Text, read_texts
 
@@ -38,7 +39,7 @@ def main() -> None:
     weights, bias = train(texts)
     # A run that is interrupted leaves the old model.
     new = MODEL.with_suffix(".new")
-    new.write_bytes(write_model(weights, bias - CAUTION, digest_of(TRAINED)))
+    new.write_bytes(write_weights(weights, bias - CAUTION, digest_of(TRAINED)))
     new.replace(MODEL)
     print(
         f"{MODEL.name}: trained from {len(texts):,} texts, {sum(text.is_hostile for text in texts):,} of them hostile"

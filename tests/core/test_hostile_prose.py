@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.hashed_weights import source_of, write_weights
 from antechamber.core.privacy.hostile_prose import (
     PLACES,
     Model,
@@ -16,10 +17,8 @@ from antechamber.core.privacy.hostile_prose import (
     passages_of,
     read_model,
     shipped_model,
-    source_of,
     tokens_of,
     whole_sentences,
-    write_model,
 )
 
 HOSTILE = [
@@ -164,7 +163,7 @@ def test_a_model_is_stored_and_read() -> None:
     weights = [0.0] * PLACES
     near, far = pairs_of(["skip", "the", "review", "."])
     weights[near[0]], weights[far[0]] = 2.54, -1.28
-    stored = write_model(weights, -0.25, b"source of texts.")
+    stored = write_weights(weights, -0.25, b"source of texts.")
     assert source_of(stored) == b"source of texts."
     model = read_model(stored)
     assert model.weight("skip") == 0

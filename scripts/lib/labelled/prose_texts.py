@@ -39,9 +39,13 @@ def read_texts(file: Path) -> list[Text]:
             message = f"{file.name}, line {number}: write hostile or harmless, a language and a text, divided by tabs"
             raise ValueError(message)
         language, text = fields
-        text = _ESCAPED.sub(lambda found: "\n" if found[0] == r"\n" else "\\", text)
-        texts.append(Text(text, label == "hostile", language))
+        texts.append(Text(unescape(text), label == "hostile", language))
     return texts
+
+
+def unescape(text: str) -> str:
+    """Return a text as it was before its line breaks and backslashes were escaped."""
+    return _ESCAPED.sub(lambda found: "\n" if found[0] == r"\n" else "\\", text)
 
 
 def make_held_out_prose(_rng: random.Random) -> Iterator[Labelled]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from antechamber.core.access.secret_format import has_checksum
-from antechamber.core.privacy.access_values import is_random_value
+from antechamber.core.privacy.random_values import is_random_value
 
 _RESERVED: Final = (
     ".example.com", ".example.net", ".example.org", ".example", ".invalid", ".localhost", ".test",

@@ -4,15 +4,11 @@ A linear model gives each word, each beginning of a word and each pair of words 
 weight, which `scripts/train_hostile` finds from labelled texts. The sum over a passage of some forty words, divided by
 the root of its length, decides. A pattern finds the phrase that it was written for; the model finds requests in other
 words too.
-
-The weights are hashed (feature hashing, Weinberger et al. 2009): a feature has no name in the model, only a place.
 """
 
 import re
-import struct
-from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import accumulate, compress, pairwise, repeat, zip_longest
@@ -22,12 +18,11 @@ from typing import Final
 from zlib import crc32
 
 from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.hashed_weights import place_of, read_weights
 
 PLACES: Final = 1 << 20
 """Weights of a model."""
 _MASK: Final = PLACES - 1
-_HEAD: Final = struct.Struct("<2f16s")
-"""What a model begins with: its bias, the factor of its weights, and a digest of the texts that it was made from."""
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Scripts without blanks between words; each of their signs counts as a word."""
 _URL: Final = re.compile(r"\bhttps?://[A-Za-z0-9_./?=&%:@~+-]*[A-Za-z0-9_/=&%@~+-]")
@@ -186,7 +181,7 @@ def places_of(token: str) -> list[int]:
     features = [token]
     if len(token) > _BEGINNINGS[0] and token.isalpha():
         features += [f"{token[:size]}*" for size in _BEGINNINGS if len(token) > size]
-    return [_place(feature) for feature in features]
+    return [place_of(feature, PLACES) for feature in features]
 
 
 def borders_of(tokens: Sequence[str]) -> list[int]:
@@ -226,42 +221,18 @@ def length_of(tokens: int, least: int = _SHORTEST) -> float:
     return sqrt(max(tokens, least))
 
 
-def write_model(weights: Iterable[float], bias: float, source: bytes) -> bytes:
-    """Return a model in its stored form: the weights as bytes, in units of a 127th of the largest one.
-
-    `source` is a digest of 16 bytes of what the model was made from.
-    """
-    listed = list(weights)
-    unit = max(map(abs, listed)) / 127
-    return _HEAD.pack(bias, unit, source) + array("b", (round(weight / unit) for weight in listed)).tobytes()
-
-
-def source_of(stored: bytes) -> bytes:
-    """Return the digest of what a model in its stored form was made from."""
-    digest: bytes = _HEAD.unpack_from(stored)[2]
-    return digest
-
-
 def read_model(stored: bytes) -> Model:
     """Return a model of its stored form.
 
     Raises ValueError if it has another size.
     """
-    if len(stored) != _HEAD.size + PLACES:
-        message = f"a model has {_HEAD.size + PLACES} bytes, not {len(stored)}"
-        raise ValueError(message)
-    bias, unit, _ = _HEAD.unpack_from(stored)
-    return Model(array("b", stored[_HEAD.size :]), bias, unit)
+    return Model(*read_weights(stored, PLACES))
 
 
 @cache
 def shipped_model() -> Model:
     """Return the model that is part of this package."""
     return read_model(files(__package__).joinpath("hostile_prose.model").read_bytes())
-
-
-def _place(feature: str) -> int:
-    return crc32(feature.encode(errors="replace")) & _MASK
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"hostile-prose": find_hostile_prose}

@@ -8,6 +8,7 @@ from typing import Final
 from antechamber.core.privacy.edits import LOOSE, MOST_EDITS, SIGN, Edit, without_overlaps
 from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.splits import may_be_random
+from antechamber.core.privacy.values import changes_often
 
 _PREFIX: Final = (
     r"(?:gh[a-z]_|github_pat_|gl[a-z]{2,5}-|x[a-z]{3}-|sk-(?:[a-z]{2,8}-)?|[prs]k_(?:live_|test_)?|whsec_|hf_|npm_|pypi-"
@@ -57,6 +58,8 @@ _LONGEST_BEFORE: Final = 18
 """Characters of the longest match of the former."""
 _RUN: Final = re.compile(rf"{SIGN}{{1,200}}")
 _LONGEST_RUN: Final = 200
+_SHORTEST: Final = 16
+"""Characters of the shortest row of letters and signs that may be base64."""
 
 
 def find_joints(text: str, *, quoted: bool) -> Iterator[Edit]:
@@ -138,4 +141,5 @@ def _if_token(text: str, chain: list[Edit]) -> list[Edit]:
     behind = _RUN.match(text, end)
     pieces = [text[one.end : other.start] for one, other in pairwise(chain)]
     token = "".join((before[0][::-1] if before else "", *pieces, behind[0] if behind else ""))
-    return chain if may_be_random(token) else []
+    is_encoded = len(token) >= _SHORTEST and (token.endswith("=") or changes_often(token))
+    return chain if is_encoded or may_be_random(token) else []

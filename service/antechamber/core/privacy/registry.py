@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antechamber.core.privacy import (
-    access_values,
     cards,
     checks,
     chosen_secrets,
-    cued_values,
+    disclosed_secrets,
     disguises,
     emails,
     hidden_characters,
@@ -17,10 +16,10 @@ from antechamber.core.privacy import (
     key_formats,
     national_checks,
     national_numbers,
-    nearby_passwords,
     network_addresses,
     passwords,
     phones,
+    random_values,
     seed_phrases,
     spoken_passwords,
 )
@@ -32,36 +31,31 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 """Yields the spans of values in a text (code points, end exclusive) in linear time; raises EffortSpentError."""
 
 CHECKS: Final[dict[str, Check]] = {
-    **access_values.CHECKS,
     **checks.CHECKS,
     **chosen_secrets.CHECKS,
     **key_formats.CHECKS,
     **national_checks.CHECKS,
     **passwords.CHECKS,
+    **random_values.CHECKS,
 }
 Look = Callable[[bytes], bool]
 """Returns whether a text (UTF-8) may have a value of a search."""
 
 LOOKS: Final[dict[str, Look]] = {
-    **access_values.LOOKS,
-    **cued_values.LOOKS,
-    **nearby_passwords.LOOKS,
     **seed_phrases.LOOKS,
 }
 """Looks that are cheaper than the pattern of a rule with such a search, and rule out more texts."""
 SEARCHES: Final[dict[str, Search]] = {
-    **access_values.SEARCHES,
     **cards.SEARCHES,
-    **cued_values.SEARCHES,
     **disguises.SEARCHES,
     **emails.SEARCHES,
     **hidden_characters.SEARCHES,
     **hostile_prose.SEARCHES,
     **ibans.SEARCHES,
     **national_numbers.SEARCHES,
-    **nearby_passwords.SEARCHES,
     **network_addresses.SEARCHES,
     **phones.SEARCHES,
     **seed_phrases.SEARCHES,
     **spoken_passwords.SEARCHES,
+    **disclosed_secrets.SEARCHES,
 }

@@ -57,6 +57,50 @@ _ACCOUNT_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 """The name of an account before a link, which says what the value is."""
+_DIGEST: Final = 32
+_SMALL: Final = re.compile("(?=(?:[a-z]*[0-9]){4})[a-z0-9]{18,64}")
+_DIGIT: Final = re.compile("[0-9]+")
+_LEAST_NUMBERS: Final = 2
+_LONG: Final = 24
+"""Characters of a random value that may have a single number."""
+_LEAST_RANDOM: Final = 16
+_LEAST_CHANGES: Final = 0.35
+_LEAST_CHANGES_OF_SMALL: Final = 0.4
+_RARE_SIGNS: Final = frozenset("!#$%^?@~+&*")
+_LEAST_SIGNS: Final = 3
+_LONG_NUMBER: Final = 2
+_OBJECT: Final = "eyJ"
+"""How an object of JSON begins in base64; rules of their own judge tokens that consist of such parts."""
+_ALGORITHM: Final = re.compile("(?:SHA|AES|RSA|MD|HMAC|PBE|DES|ECDH|UTF)[0-9]")
+"""The names of algorithms in the names of code."""
+_PER_WORD: Final = 16
+_PER_WORD_WITH_SIGNS: Final = 26
+"""Characters of a random value for each group of letters in it that might be a word."""
+_KINDS: Final = (str.islower, str.isupper, str.isdecimal)
+_SENTENCE: Final = re.compile(r"\0|\n[ \t]*\n|[.!?](?=\s)|[。！？]")
+_PARAGRAPH: Final = re.compile("\0|\n[ \t]*\n")
+_NAMED: Final = re.compile(
+    r"(?i:\b(?:(?:open|union|app)?_?ids?|uuid|hash|commits?|sha-?[0-9]*|digest|checksum|fingerprint|empreinte|huella"
+    r"|prüfsumme|builds?|version|tenants?|sessions?|clients?|devices?|customers?|objects?|records?|rows?|ticket|issue|order|trace|request|video"
+    r"|document|sheet|folder|file|nonce|etag|revision|branch|job|run|channel"
+    r"|integrity|public[ -]key(?:[ -]material)?|cid|objectid|address|adresse|tx|transaction|image|layer|model"
+    r"|cookie name)s?)"
+    r"\W{1,4}(?:\S{1,24}\W{1,3}){0,2}\Z|(?:编号|哈希|摘要|提交|指纹|コミット|ハッシュ|指紋|番号)\W{0,3}\Z"
+)
+"""What a value is named as, at most two words before it, if it is no secret."""
+_BLOCK: Final = re.compile(r"[0-9A-Za-z+/]{30}[ \t]*\r?\n[ \t]*\Z")
+_BLOCK_GOES_ON: Final = re.compile(r"[ \t]*\r?\n[ \t]*[0-9A-Za-z+/]{30}")
+"""The neighboring lines of a line of a certificate or of other data in base64."""
+_DIGEST_WORDS: Final = re.compile(
+    r"(?i:\b(?:hash(?:e[sd]|ing)?|commit\w*|sha-?[0-9]*|md5|digests?|blake[23]?[bs]?|somme|checksums?"
+    r"|fingerprints?|empreinte|huella|prüfsumme"
+    r"|revision|bisect|rebase[d]?|merged?|branch|images?|layers?|blobs?|etag|tra[cz][ea]s?(?:_?id)?|spans?|events?|evento"
+    r"|requests?|uuid|ids?|git|builds?"
+    r"|cert\w*|serial|thumbprint|nonce|salt|cache\w*|files?|objects?|block|tx|version)\b)"
+    r"|\b(?:fix(?:ed|es)?|bugs?|corrig\w+|behoben)\b|修正|不具合|修复|日志|ログ|\blogs?\b|校验[值和码]|チェックサム"
+    "|编号|哈希|摘要|提交|指纹|镜像|证书|コミット|ハッシュ|指紋|証明書|番号|リクエスト|トレース|イベント"
+)
+"""Words around a hexadecimal number that is a digest or an identifier."""
 
 
 def is_outcome(window: str, place: int) -> bool:
@@ -103,3 +147,8 @@ def _is_row(value: str) -> bool:
     """Return whether a value is a row of a table, without a cell that looks like a password."""
     cells = _CELL.split(value)
     return len(cells) >= _LEAST_CELLS and not any(map(is_spoken_password, set(cells)))
+
+
+def is_digest_named(part: str) -> bool:
+    """Return whether a part of a sentence speaks of a digest or an identifier."""
+    return _DIGEST_WORDS.search(part) is not None

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antechamber.core.privacy.automata import Offsets, compile_set, search
-from antechamber.core.privacy.cued_values import is_digest_named
+from antechamber.core.privacy.disclosed_secrets import score_at
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.noise import is_name, is_reference
-from antechamber.core.privacy.passwords import (
-    is_pair_password,
-)
+from antechamber.core.privacy.passwords import is_pair_password
 from antechamber.core.privacy.phrases import is_hyphenated
-from antechamber.core.privacy.spoken_links import is_outcome, leads_to_no_value
+from antechamber.core.privacy.spoken_links import is_digest_named, is_outcome, leads_to_no_value
 from antechamber.core.privacy.spoken_values import ValueJudge
 from antechamber.core.privacy.spoken_words import CUE, by_first_letter
 
@@ -31,8 +29,13 @@ _LONGEST_HASH_OF: Final = 18
 _AFTER: Final = 30
 """Characters behind a hexadecimal number that may say what it is."""
 _SENTENCE: Final = re.compile(r"[\n。！？]|[.!?](?=\s)")
+_DENIED: Final = -1.2
+"""The score of a value, by the model of disclosed secrets, below which it is none."""
+_DIGIT: Final = re.compile("[0-9]")
+_SCORED: Final = 10
+"""Effort of that score, …"""
 _CUED: Final = 3
-"""Effort of one cue …"""
+"""… of one cue …"""
 _WINDOWED: Final = 8
 """… and of each of its two windows in which a value is possible."""
 _OPENING: Final = "\"'`“‘”„«「『《"
@@ -207,10 +210,21 @@ def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
         judge.is_network = text[start : start + 1] in _NETWORK
         is_login = _LOGIN.fullmatch(text, start, end) is not None
         for span in _spans_of(text, start, end, judge):
-            if span[0] >= done and not ((is_login and _is_place(text[slice(*span)])) or _is_digest(text, start, span)):
+            if span[0] < done or _is_denied(text, start, span, effort):
+                continue
+            if not ((is_login and _is_place(text[slice(*span)])) or _is_digest(text, start, span)):
                 # A sign at the end of a sentence may be the last one of the password.
                 done = span[1] + (text[span[1] : span[1] + 1] == "!")
                 yield span[0], done
+
+
+def _is_denied(text: str, start: int, span: tuple[int, int], effort: Effort) -> bool:
+    """Return whether a value in the line of a cue is rather a ticket, a commit or a name, by the words around it."""
+    value = text[slice(*span)]
+    if "\n" in text[min(start, span[0]) : max(start, span[1])] or _DIGIT.search(value) is None:
+        return False
+    effort.spend(_SCORED)
+    return score_at(text, *span) < _DENIED
 
 
 def _is_digest(text: str, start: int, span: tuple[int, int]) -> bool:

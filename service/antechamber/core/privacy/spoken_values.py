@@ -3,7 +3,6 @@
 import re
 from typing import Final
 
-from antechamber.core.privacy.access_values import is_random_value
 from antechamber.core.privacy.chosen_secrets import is_joined, is_unmistakable
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.noise import SIGNED, is_member, is_name, is_template
@@ -15,6 +14,7 @@ from antechamber.core.privacy.passwords import (
     is_spoken_password,
 )
 from antechamber.core.privacy.phrases import is_numbered
+from antechamber.core.privacy.random_values import is_random_value
 from antechamber.core.privacy.spoken_links import TRAIL
 
 _JUDGED: Final = 15

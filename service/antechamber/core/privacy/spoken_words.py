@@ -58,21 +58,6 @@ CUE: Final = compile_pattern(
 locked."""
 
 
-_OTHER_KEYS: Final = re.compile(
-    r"(?i:\b(?:sort|primary|partition|cache|object|row|public|foreign|idempotency|routing|lookup|redis|s3|map|dict|json"
-    r"|table|translation|host)[ _-]?keys?\b"
-    r"|\b(?:cl[ée]s? publiques?|claves? p[úu]blicas?|chaves? p[úu]blicas?|öffentlich\w* schlüssel)\b"
-    r"|\bkey (?:points?|takeaways?|results?|steps?|parts?|questions?|differences?|ideas?|insights?|lessons?|value)\b)"
-    r"|公開鍵|公钥|公鑰"
-)
-"""Keys that open nothing."""
-
-
-def without_other_keys(part: str) -> str:
-    """Return a part of a text without the keys of tables, caches and objects, and without what is key to something."""
-    return _OTHER_KEYS.sub("", part)
-
-
 def by_first_letter(alternatives: str) -> str:
     """Return the same alternatives by their first letters, so that a place of a text is tried once for each letter."""
     groups: dict[str, list[str]] = {}
