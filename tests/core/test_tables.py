@@ -15,6 +15,7 @@ TABLE_OF_LETTERS = f"| User | Password |\n|---|---|\n| ada | {LETTERS} |\n"
 TABLES = {
     "Markdown": f"Accounts:\n\n| Service | User | Password |\n|---|---|:--|\n| wiki | ada | {VALUE} |\n\nDone.",
     "a code span": f"| User | Password |\n| --- | --- |\n| ada | `{VALUE}` |",
+    "no rule below the header": f"Device | User | Password\ndb1 | ada | {VALUE}\n",
     "indented": f"  | user | pass |\n  |------|------|\n  | ada  | {VALUE} |\n",
     "commas": f"user,password,email\nada,{VALUE},ada@example.com\n",
     "semicolons": f"name;initial password\r\nada;{VALUE}\r\n",
@@ -32,7 +33,8 @@ HARMLESS = {
     "prose": "We store email, password, and name, in order.\nIt is hashed, salted, and not logged, of course.\n",
     "code": "sign(\n    user, password, mode1,\n    kdf_rounds2, tls_hash4, mac_key8,\n)\n",
     "a package": "apt\tman-db\t2.11.2-2\napt\tpasswd\t1:4.13\napt\tperl\t5.36.0-7+deb12u2\n",
-    "no table": f"| user | password |\n| ada | {VALUE[:9]} |\n",
+    "no row": f"| user | password |\nada, {VALUE[:9]} or so\n",
+    "pins of a chip": "| pin | signal |\n|---|---|\n| 1024 | ground |\n",
 }
 
 

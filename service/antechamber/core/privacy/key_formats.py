@@ -1,10 +1,12 @@
 """Checks of keys and credentials in encoded forms: DER, Base58Check, basic authentication, logins in addresses."""
 
 import binascii
+import re
 from base64 import b64decode
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
+from urllib.parse import unquote
 
 from antechamber.core.privacy.checks import real_password
 from antechamber.core.privacy.noise import is_noise
@@ -29,6 +31,13 @@ _CHECKSUM: Final = 4
 _BITLOCKER_FACTOR: Final = 11
 _BITLOCKER_BITS: Final = 16
 _SHORTEST_RANDOM: Final = 12
+_MIXED: Final = re.compile("(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9]).{8,}")
+_EXAMPLE: Final = re.compile(
+    r"pa[s$]?[s$]|pw|w[o0]rd|s[e3]cr[e3]t|token|example|sample|change|test|demo|dummy|fake|user|admin|root|login|guest"
+    r"|your?|my|abc|xyz|foo|bar|123|qwert|tr0ub4dor|hunter|correct|db|sql",
+    re.IGNORECASE,
+)
+"""What examples of passwords are made of."""
 _DEFAULT_LOGINS: Final = frozenset({"postgres", "root", "admin", "guest", "test", "example", "user", "username"})
 
 
@@ -95,12 +104,18 @@ def is_sasl_credential(text: str) -> bool:
 
 
 def is_url_password(text: str) -> bool:
-    """Return whether `user:password@host` has a password that is no placeholder; for a reserved host, a random one."""
+    """Return whether `user:password@host` has a password that is no placeholder.
+
+    For a reserved host, which documentation uses, it has to be random or chosen, as examples seldom are.
+    """
     login = text.rpartition("@")[0]
     user, _, password = login.partition(":")
-    # A reserved host is no proof of an example, if the password is random.
+    # A reserved host is no proof of an example, if the password is random or chosen.
     is_random = len(password) >= _SHORTEST_RANDOM and is_pair_password(password) and is_secret(password)
-    return (is_random or real_password(text)) and _is_real(user, password)
+    is_chosen = (is_pair_password(unquote(password)) or _MIXED.fullmatch(password) is not None) and _EXAMPLE.search(
+        password
+    ) is None
+    return (is_random or is_chosen or real_password(text)) and _is_real(user, password)
 
 
 def is_slash_password(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Tables with a column for secrets or numbers: the header names what each cell below it is, as `password: …` does.
 
-A table is one of Markdown (GitHub Flavored Markdown, "Tables (extension)"), or of lines with tabs, semicolons or commas
-(RFC 4180). Cells in quotation marks that have a separator in them end a table.
+A table is one of Markdown (GitHub Flavored Markdown, "Tables (extension)"), also without the line below its header, or
+of lines with tabs, semicolons or commas (RFC 4180). Cells in quotation marks that have a separator in them end a table.
 """
 
 import re
@@ -21,6 +21,7 @@ _PHRASES: Final = (
 _KEYS: Final = (
     "(?:api|access|secret|auth|client|private|bearer)[ _-]?(?:access[ _-]?)?(?:key|token|secret)|secret|token"
 )
+_PINS: Final = "pin[ -]?codes?|codes? pin|c[óo]digo pin|pin码"
 _WORDS: Final = r"[^\n|\t,;0-9]"
 _NUMBERS: Final = (
     rf"{_WORDS}*(?:number|nummer|num[ée]ro{_WORDS}*|n[úu]mero{_WORDS}*|номер|号码?|番号|번호)|"
@@ -30,12 +31,14 @@ _NUMBERS: Final = (
 )
 _BEFORE: Final = r"(?:[a-z][a-z.-]{0,11}[ _]){0,2}"
 _MARKS: Final = "[ \t\"'*`]*"
-NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])"
+NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_PINS}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])"
 """A cell that names a secret, in the syntax of RE2; a text without one has no such table."""
 _NUMBERED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}(?:{_NUMBERS}){_MARKS}(?:[|\t,;\r\n])"
 _MAY_NUMBER: Final = compile_set(_NUMBERED_COLUMN)
 _MAY_NAME: Final = compile_set(NAMED_COLUMN, _NUMBERED_COLUMN)
-_NAME: Final = re.compile(rf"{_BEFORE}(?:(?P<password>{_PHRASES})|{_KEYS})|(?P<number>{_NUMBERS})", re.IGNORECASE)
+_NAME: Final = re.compile(
+    rf"{_BEFORE}(?:(?P<password>{_PHRASES})|(?P<pin>{_PINS})|{_KEYS})|(?P<number>{_NUMBERS})", re.IGNORECASE
+)
 _SEPARATORS: Final = ("|", "\t", ";", ",")
 _RULE: Final = re.compile(r"[ \t|:+-]+\r?")
 """The line between the header and the cells of a table in Markdown."""
@@ -76,11 +79,16 @@ def _cells_of(lines: list[str], place: int) -> Iterator[Edit]:
             # A table begins here, if any does; a word such as `pass` further down is no header.
             separator = next((sign for sign in _SEPARATORS if sign in line), "") if len(line) > _SHORTEST else ""
             more = line.count(separator) if separator else 0
-            is_header = separator != "|" or (number < len(lines) and _RULE.fullmatch(lines[number]) is not None)
+            is_header = separator != "|" or (number < len(lines) and _is_below(lines[number], more))
             names = _named(line, separator) if is_header and 0 < more < _MOST_COLUMNS else {}
         elif names:
             yield from _edits(line.split(separator), names, place)
         place += len(line) + 1
+
+
+def _is_below(line: str, separators: int) -> bool:
+    """Return whether a line follows the header of a table: a rule, as in Markdown, or a row with as many cells."""
+    return line.count("|") == separators or _RULE.fullmatch(line) is not None
 
 
 def _edits(cells: list[str], names: dict[int, str], place: int) -> Iterator[Edit]:
@@ -109,5 +117,5 @@ def _named(line: str, separator: str) -> dict[int, str]:
         found = _NAME.fullmatch(cell.strip(_TRIMMED))
         if found is not None:
             name = found[0] if found["number"] else found[0].lower().replace(" ", "_")
-            names[index] = "password" if found["password"] else name
+            names[index] = "password" if found["password"] else "PIN" if found["pin"] else name
     return names
