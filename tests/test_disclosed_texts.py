@@ -5,19 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from antechamber.core.privacy import disclosed_words
 from antechamber.core.privacy.disclosed_secrets import ValueModel, find_with
+from antechamber.core.privacy.disclosed_words import WordsModel
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.hashed_weights import source_of
-from lib.disclosed_training import train
+from lib.disclosed_training import train, train_words
 from lib.labelled.disclosed_texts import HELD_OUT, TRAINED, SecretText, read_secret_texts
 from lib.labelled_sets import make_sets
-from lib.train_disclosed_secrets import MODEL, digest_of_sources
+from lib.train_disclosed_secrets import VALUES, WORDS, Recipe
 from support import GATE
 
 
-def test_the_model_of_disclosed_secrets_is_that_of_its_texts() -> None:
-    """Texts that were changed need a new model, which `scripts/train_disclosed_secrets` makes."""
-    assert source_of(MODEL.read_bytes()) == digest_of_sources()
+@pytest.mark.parametrize("recipe", [VALUES, WORDS], ids=["values", "words"])
+def test_each_model_of_disclosed_secrets_is_that_of_its_texts(recipe: Recipe) -> None:
+    """Texts that were changed need new models, which `scripts/train_disclosed_secrets` makes."""
+    assert source_of(recipe.model.read_bytes()) == recipe.digest_of_sources()
 
 
 def test_no_held_out_text_is_trained() -> None:
@@ -59,6 +62,19 @@ def test_training_separates_what_its_texts_separate() -> None:
     model = ValueModel(weights, bias)
     assert [*find_with(model, "so the door opens with the code 7719 now", Effort())] == [(32, 36)]
     assert [*find_with(model, "the door of room 7719 is closed, no code", Effort())] == []
+
+
+def test_training_separates_phrases_too() -> None:
+    """Of the phrases of a text, those that overlap a secret without being it teach nothing."""
+    nouns = ["boat", "lamp", "tower", "river", "garden", "window", "bottle", "ladder"]
+    texts = [SecretText(f"the password is: old red {noun}", ((17, 25 + len(noun)),)) for noun in nouns]
+    texts += [SecretText(f"the password is in the old {noun}, ask Jo") for noun in nouns]
+    weights, bias = train_words(texts)
+    assert (weights, bias) == train_words(texts)
+    model = WordsModel(weights, bias)
+    text = "so the password is: old red engine"
+    assert [text[start:end] for start, end in disclosed_words.find_with(model, text, Effort())] == ["old red engine"]
+    assert [*disclosed_words.find_with(model, "the password is in the old engine, ask Jo", Effort())] == []
 
 
 def test_a_line_of_another_form_is_an_error(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ class Sample(NamedTuple):
     """Whether a model is to find it."""
 
 
-def train(samples: Iterable[Sample], places: int, decay: float, seed: int = 1) -> tuple[list[float], float]:
+def train(
+    samples: Iterable[Sample], places: int, decay: float, seed: int = 1, evenness: float = 1.0
+) -> tuple[list[float], float]:
     """Return the weights by the places of features, and the bias.
 
     Gradient descent whose rate sinks for each feature with its past gradients (AdaGrad, Duchi et al. 2011); those that
@@ -32,7 +34,9 @@ def train(samples: Iterable[Sample], places: int, decay: float, seed: int = 1) -
     """
     listed = _without_rare(list(samples))
     found = sum(sample.is_found for sample in listed)
-    balance = {True: len(listed) / 2 / found, False: len(listed) / 2 / (len(listed) - found)}
+    balance = {
+        kind: (len(listed) / 2 / number) ** evenness for kind, number in ((True, found), (False, len(listed) - found))
+    }
     weights, squares = [0.0] * places, [1e-2] * places
     bias, bias_square = 0.0, 1e-2
     order = random.Random(seed)  # noqa: S311 -- the same result each time

@@ -14,7 +14,6 @@ from antechamber.core.privacy.disclosed_secrets import (
     find_disclosed_secrets,
     placed_values,
     read_model,
-    score_at,
     shipped_model,
 )
 from antechamber.core.privacy.document import SEPARATOR
@@ -177,17 +176,22 @@ def test_the_prefilter_of_the_rule_has_the_same_words() -> None:
     assert rule.prefilter == disclosed_secrets.CUES
 
 
-def test_a_value_in_the_line_of_its_cue_is_judged_by_both_searches() -> None:
-    """A list of links finds the ticket behind "is"; the model knows that it is none."""
-    assert score_of("The number of the password ticket is INC-2047731.", "INC-2047731") < -1
+def test_a_ticket_behind_a_word_for_a_password_is_none() -> None:
+    """The words around it say what it is."""
     assert not GATE.find_private({"": "The number of the password ticket is INC-2047731."})
-    assert score_of("The password of the ferry is Gull" + "&Tide77.", "Gull&Tide77") > 0
+    assert found("The password of the ferry is Gull" + "&Tide77.") == ["Gull&Tide77"]
 
 
-def score_of(text: str, value: str) -> float:
-    """Return the score of a value in a text."""
-    start = text.index(value)
-    return score_at(text, start, start + len(value))
+def test_a_part_of_a_value_and_a_number_in_code_are_no_secrets() -> None:
+    """A text that shows the end of a token, or an error by its number, discloses nothing."""
+    assert found("Only the last characters of the token are stored, \u2026k7" + "Qd here.") == []
+    assert found("The login fails with error 0x8007052D, which is the rule for passwords.") == []
+    assert found("The key of the door is Gull" + "&Tide... as you know") == []
+
+
+def test_a_sign_behind_a_password_may_be_its_last_one() -> None:
+    """It is marked too, so that the desk masks it."""
+    assert found("The password of the ferry is Gull" + "Tide77!") == ["GullTide77!"]
 
 
 def test_a_model_of_another_size_is_refused() -> None:

@@ -229,3 +229,8 @@ def test_no_text_ends_a_scan_with_an_error(example: str, inserted: list[tuple[in
         at = place % (len(text) + 1)
         text = text[:at] + piece + text[at:]
     assert isinstance(GATE.scan({"": text}), list)
+
+
+def test_half_of_a_surrogate_pair_ends_no_scan() -> None:
+    """Text with one has no form in UTF-8; other readers of JSON than that of the service let it pass."""
+    assert GATE.find_private({"": "\ud800PASSWD\t\u201dPS" + 'WORD11"'})

@@ -17,8 +17,6 @@ _SHORTEST_SIGNED: Final = 12
 _RARE_SIGN: Final = re.compile("(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!#$%&*@^?~]).{8,}")
 _LEET: Final = re.compile(r"(?=.{8,})(?:[A-Za-z]+[0-9]+){2,}[A-Za-z]*")
 """Digits in the place of letters, as in `L1m0n3`, or a generated password."""
-_JOINED: Final = re.compile(r"[A-ZÀ-Þ][a-zß-ÿ]{2,}[_&+#-]?[A-ZÀ-Þ][a-zß-ÿ]{2,}[_&+#-]?[0-9]{1,4}")
-"""Two words with a capital each, and a number, as in `GreenApples_1987`."""
 _QUOTES: Final = re.compile(r"\\?[\"'’]")  # noqa: RUF001 -- an apostrophe of prose
 
 
@@ -51,11 +49,6 @@ def is_marked_password(value: str) -> bool:
 def is_recovery_code(value: str) -> bool:
     """Return whether groups of letters and digits are no words."""
     return any(map(str.isdecimal, value))
-
-
-def is_joined(value: str) -> bool:
-    """Return whether a value is two words and a number, which is also how networks and programs are named."""
-    return _JOINED.fullmatch(value) is not None
 
 
 def is_unmistakable(value: str) -> bool:

@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from heapq import nlargest
 from importlib.resources import files
-from itertools import islice, starmap
+from itertools import islice
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy.automata import Offsets, compile_pattern, compile_set, search
-from antechamber.core.privacy.document import SEPARATOR
+from antechamber.core.privacy.automata import compile_pattern, compile_set
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.hashed_weights import place_of, read_weights
 from antechamber.core.privacy.noise import is_noise
+from antechamber.core.privacy.phrases import is_compound
 from antechamber.core.privacy.value_words import (
     LONGEST,
+    LONGEST_KEPT,
     SHORTEST,
     UNSPACED,
     WORD_OR_VALUE,
@@ -33,6 +34,8 @@ from antechamber.core.privacy.value_words import (
     forms_of_word,
     is_value,
     kinds_in,
+    parts_near,
+    reach_of,
 )
 
 PLACES: Final = 1 << 18
@@ -50,12 +53,12 @@ _SIGNS: Final = "\"'`´“”‘’„«»‹›「」『』《》【】()[]{}<>
 """What is around words and values and belongs to neither."""
 _PLAIN: Final = re.compile(
     r"[A-Za-z][a-z]*(?:[./][A-Za-z][a-z]*)+[/()]*|[A-Za-z][a-z]*[-_][A-Za-z][a-z]*|[A-Z]+(?:_[A-Z]+)+|[/.~$@-]+[A-Za-z_./-]+"
-    r"|~?v?[0-9]+(?:[.,:/][0-9]+)+|[0-9]+(?:ms|s|px|[KMG]i?B|%)|[A-Z]{1,4}[0-9]{1,3}|#[0-9]+|[A-Za-z_]+\.[A-Za-z_.]+"
+    r"|~?v?[0-9]+(?:[.,:/][0-9]+)+|\\[Uux][0-9A-Fa-f]{2,8}|0x[0-9A-Fa-f]{1,8}|[0-9]+(?:ms|s|px|[KMG]i?B|%)|[A-Z]{1,4}[0-9]{1,3}|#[0-9]+|[A-Za-z_]+\.[A-Za-z_.]+"
     r"|[A-Za-z][\w-]*(?::[\w-]+){2,}|(?i:no|nr)\.?[0-9]+|[\w-]+(?:\.[\w-]+)+:[0-9]{2,5}"
 )
 """Names, paths, versions, times and sizes, of which technical texts have many; the pattern is quick."""
 _CUT_OFF: Final = ("...", "\u2026")
-"""What is behind the beginning of a value."""
+"""What is behind the beginning of a value, or before its end, where a text shows a part of it."""
 _NAMED: Final = re.compile(
     r"(?:(?:1password|argon2|bcrypt|scrypt|yescrypt|pbkdf2|blake[23]|oauth2|ed25519|utf-?8|base(?:16|32|36|58|62|64|85))[a-z]*[0-9]?"
     r"|(?:scram-)?sha-?[0-9]+|md[45]|hmac|aes-?[0-9]+|chacha[0-9]*|rsa-?[0-9]+|ed448|[xp]-?[0-9]{3,5}|secp[0-9]+[a-z][0-9]|curve[0-9]+"
@@ -67,6 +70,7 @@ _NAMED: Final = re.compile(
 _WORDS: Final = (
     # Passwords, keys and accounts.
     "pass[wpck]|pass[ :=.,]|passe |pwd|pw[ :=?]|pw[.,]|mdp|mot de|kennw|losung|contraseñ|contrasen|clave|senha"
+    "|wachtwoord|hasło|lösenord|passord|adgangskod|salasana|heslo|şifre"
     "|parola|cred|secret|segre|geheim|token|jeton|key|clé|clef|llave|chiav|chave|schlüssel|schluessel"
     "|auth[ :_=-]|authen|authori[sz]|bearer|user|benutz|utilisat|usuari|utent|account|konto|compte |compte,"
     "|cuenta|admin|sudo|as root|root[:/]|root (?:with|mit|avec|con|und|and|et|y|/)"
@@ -74,7 +78,7 @@ _WORDS: Final = (
     "|sign(?:ing|ed with)|anmeld|einlog|connect(?:s|ed|ing)? (?:as|with)|connect(?:e|er|ez)[ -]|connexion"
     "|conect|conexi"
     # Doors, devices and files.
-    "|unlock|padlock|locker|lock (?:is|on|opens|code|takes)|locked"
+    "|unlock|opens with|padlock|locker|lock (?:is|on|opens|code|takes)|locked"
     "|code (?:is|for|to|ist|für|zu|zum|zur|am|vom|est|de|du|pour|es|del)|codes?:|door code|pin code|access code"
     "|alarm code|zugangscode|türcode|codice|codigo|código|combina[tcis]|kombination|keypad|alarm| safe[ ,.:]"
     "|safe code|vault|tresor|coffre|caja|cofre|cassaf|door|side gate|the gate|gate code|tür|porte |puerta"
@@ -89,17 +93,17 @@ _WORDS: Final = (
     "|verlangt|exige|demande |pide |acepta|get in|gets you in|let me in|answers to"
 )
 _WORDS_OF_SIGNS: Final = (
-    "密码|密碼|口令|密钥|密鑰|令牌|登|门|門|锁|鎖|解|验|驗|证|暗|账|帳|帐|输|輸|按|敲|凭|钥|鑰|碼|码|开|開|进|進|改|险|險|パス|合言葉|鍵|キー"
+    "арол|люч|окен|비밀번호|비번|암호|키|토큰|"
+    "密码|密碼|口令|密语|密語|密钥|密鑰|令牌|登|门|門|锁|鎖|解|验|驗|证|暗|账|帳|帐|输|輸|按|敲|凭|钥|鑰|碼|码|开|開|进|進|改|险|險|パス|合言葉|鍵|キー"
     "|トークン|シークレット|ログ|入|錠|ロック|番号|アカウント|打|認|署名|コード|金庫|網|网|连|連|用"
 )
 CUES: Final = f"(?i:{_WORDS})|{_WORDS_OF_SIGNS}"
 """Words for what a secret opens, one of which is near each value that is judged; the rule has the same as prefilter."""
 _CUE: Final = compile_pattern(CUES)
 _MAY_DISCLOSE: Final = compile_set(CUES)
-_STRIDE: Final = 40
-"""Bytes from one such word to where the next one is searched: not each of them is needed."""
-_LEAST: Final = -0.5
-"""What the characters of a value weigh at least for a look at the words around; 1 to 2 % of such secrets weigh less."""
+_LONGEST_CUE: Final = 40
+_LEAST: Final = -0.7
+"""What the characters of a value weigh at least for a look at the words around; one of 100 secrets weighs less."""
 _MOST: Final = 100
 """Values of a text that are judged, …"""
 _MOST_READ: Final = 1_500
@@ -141,7 +145,11 @@ class ValueModel:
     def score(self, placed: PlacedValue) -> float:
         """Return the score of a value; above 0 it is disclosed as a secret."""
         around, kinds = placed.around, kinds_in(classes_of(placed.value))
-        context = sum(starmap(self._of_placed, around.placed())) + sum(map(self._weight, around.pairs(kinds)))
+        context = sum(
+            (self._of_placed if len(key) <= LONGEST_KEPT else self._weigh_placed)(place, key)
+            for place, key in around.placed()
+        )
+        context += sum(map(self._weight, around.pairs(kinds)))
         return self.score_value(placed.value) + context * self._unit + self._bias
 
     def score_value(self, value: str) -> float:
@@ -183,19 +191,21 @@ def find_with(model: ValueModel, text: str, effort: Effort) -> Iterator[tuple[in
     Raises EffortSpentError at the end of the effort.
     """
     for placed in placed_values(text, effort, model.score_value):
-        if model.score(placed) > 0 and not (_is_other(placed.value) or text.startswith(_CUT_OFF, placed.end)):
-            yield placed.start, placed.end
+        if model.score(placed) > 0 and not (_is_other(placed.value) or _is_cut_off(text, placed.start, placed.end)):
+            # A sign at the end of a sentence may be the last one of a password.
+            yield placed.start, placed.end + text.startswith("!", placed.end)
 
 
-def score_at(text: str, start: int, end: int) -> float:
-    """Return the score of a value by the shipped model; above 0 it is disclosed as a secret."""
-    return shipped_model().score(_place(text[start:end], start, end, text))
+def _is_cut_off(text: str, start: int, end: int) -> bool:
+    return text.startswith(_CUT_OFF, end) or text.endswith(_CUT_OFF, 0, start)
 
 
 def _is_other(value: str) -> bool:
-    """Return whether a value is a placeholder, a mask, or the name of an algorithm or a program."""
+    """Return whether a value is a placeholder, a mask, a compound, or the name of an algorithm or a program."""
+    if _NAMED.fullmatch(value) is not None or is_compound(value):
+        return True
     # A code may consist of one digit, such as 0000; other values that do are masks.
-    return _NAMED.fullmatch(value) is not None or (not value.isdigit() and is_noise(value))
+    return not value.isdigit() and is_noise(value)
 
 
 def placed_values(
@@ -214,7 +224,7 @@ def placed_values(
     if len(possible) > _MOST:
         possible = nlargest(_MOST, possible, key=itemgetter(0))
     for value, start, end in sorted(map(itemgetter(1), possible), key=itemgetter(1)):
-        first, last = _reach_of(text, start, end)
+        first, last = reach_of(text, start, end, _BEFORE, _BEHIND)
         # The value itself may have such a word, as the keys of submissions do.
         around = f"{text[first:start]}\0{text[end:last]}"
         if _APART.search(around) is not None and _MAY_DISCLOSE(around.encode(errors="replace")):
@@ -225,30 +235,7 @@ def placed_values(
 
 
 def _place(value: str, start: int, end: int, text: str) -> PlacedValue:
-    return PlacedValue(value, start, end, Around.read(text, start, end, _reach_of(text, start, end)))
-
-
-def _reach_of(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the part of a text around a value that is read, within its own text of an event."""
-    first = max(0, start - _BEFORE)
-    border = text.find(SEPARATOR, end, end + _BEHIND)
-    return max(first, text.rfind(SEPARATOR, first, start)), border if border >= 0 else end + _BEHIND
-
-
-def _parts_near_cues(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a text, without overlaps, in which a value may be near a word for what it opens."""
-    data = text.encode(errors="replace")
-    offset, place, start, end = Offsets(data), 0, 0, 0
-    while (found := search(_CUE, data, place, len(data))) is not None:
-        place = max(found[0][1], found[0][0] + _STRIDE)
-        cue = offset(found[0][0])
-        if cue - _BEHIND - LONGEST > end:
-            if end:
-                yield start, end
-            start = cue - _BEHIND - LONGEST
-        end = cue + _STRIDE + _BEFORE
-    if end:
-        yield max(0, start), end
+    return PlacedValue(value, start, end, Around.read(text, start, end, reach_of(text, start, end, _BEFORE, _BEHIND)))
 
 
 def _values_of(text: str) -> Iterator[tuple[str, int, int]]:
@@ -264,7 +251,7 @@ def _values_of(text: str) -> Iterator[tuple[str, int, int]]:
 def _odd_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans between blanks, near a word for what is opened, that have a digit or a sign of values."""
     done = 0
-    for first, last in _parts_near_cues(text):
+    for first, last in parts_near(_CUE, text, _BEHIND + LONGEST, _BEFORE + _LONGEST_CUE):
         if last <= done:
             continue
         # What is between two blanks is read as a whole.

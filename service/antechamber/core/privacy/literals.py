@@ -14,7 +14,7 @@ from antechamber.core.privacy.pattern_tree import parse_pattern
 
 _WIDEST: Final = 48
 """Code points of the widest range of a class that literals spell out."""
-_MOST: Final = 400
+_MOST: Final = 500
 """Maximum number of alternative literals of one pattern."""
 _MOST_SIGNS: Final = 5
 """Maximum number of signs of a class that literals spell out."""

@@ -134,7 +134,7 @@ class Matcher:
         found = self._searched(whole, effort) if self._search else self._matched(text, effort, areas)
         for match_start, match_end, start, end in found:
             if self._not_after is not None and self._not_after.search(
-                whole[max(0, match_start - _REACH) : match_start]
+                whole[max(0, match_start - _REACH) : match_start].encode(errors="replace")
             ):
                 continue
             effort.spend(_PLACED)

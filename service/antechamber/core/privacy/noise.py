@@ -46,16 +46,6 @@ _CODE: Final = re.compile(
 )
 SIGNED: Final = re.compile(r"[!*]+[A-Z][a-z]{2,}[._-]?[0-9]{2,4}|[A-Z][a-z]{2,}[._-]?[0-9]{2,4}[!#$%&*+?]{1,2}")
 """A password of a word and a year with a sign before or behind."""
-_NAME: Final = re.compile(
-    r"""
-    (?:[A-Z][a-z]+){2,}\$[0-9]$ | [A-Za-z]\w*\$\.[A-Za-z$.]{4,}$ | [\w.]+!\.[A-Za-z]{4,}$ | SYS\$[A-Z]+(?:[:\[]|$)
-    | [a-z][\w.\#-]*\{[a-z-]+: | .*(?:!important$|%[A-Z_]{3,}%|&(?:nbsp|quot|amp|lt|gt);) | ['"]\)\.[a-z]
-    | [\w&!.-]+\.(?:docx?|xlsx?|pptx?|pdf)$
-    """,
-    re.VERBOSE,
-)
-"""Names in code and documents: an inner class without a name, a stream, a value that is not null, a logical name of
-OpenVMS, a rule and a declaration of CSS, a variable of Windows, an entity of HTML, a call, a file."""
 _PUBLIC: Final = re.compile(
     r"[^@\s]*@sha256:[0-9a-f]{64}$|(?:%[sdifrvqx][^\w%]*){2,}$|(?:%2F[A-Za-z_-]{1,24}){2,}(?:%3F[\w%-]*)?$|.*\\\$env:[A-Z]"
     r"|[A-Z]{2,8}-[0-9]{1,6}$|[A-Z]{3,8}[0-9]{5,8}:?$|_?[a-z]\w*(?:\.[a-z]\w*)*\.(?:Py[A-Z]\w*|(?:[A-Z]+[a-z]+){3,})$"
@@ -118,14 +108,14 @@ def is_noise(value: str) -> bool:
     )
 
 
+def is_placeholder(value: str) -> bool:
+    """Return whether words refer to a value that is elsewhere, hide it, or ask for it."""
+    return is_reference(value) or bool(_MASK.match(value) or PLACEHOLDER.fullmatch(value))
+
+
 def is_reference(value: str) -> bool:
     """Return whether a value is encrypted, or refers to one that is elsewhere."""
     return bool(_REFERENCE.match(value) or _ENCRYPTED.match(value))
-
-
-def is_name(value: str) -> bool:
-    """Return whether a value is rather a name in code or a document, if no word of the sentence calls it a password."""
-    return bool(_NAME.match(value))
 
 
 def is_member(value: str) -> bool:

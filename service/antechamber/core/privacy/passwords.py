@@ -131,11 +131,6 @@ def is_generated(value: str) -> bool:
     )
 
 
-def is_random(value: str) -> bool:
-    """Return whether a value is generated and has letters and digits in disorder, whatever signs are between them."""
-    return is_generated(value) and is_secret(value)
-
-
 def _kind_of(character: str) -> int:
     """Return the kind of a character: digit, small letter, capital or sign."""
     return 0 if character.isdecimal() else 1 if character.islower() else 2 if character.isupper() else 3

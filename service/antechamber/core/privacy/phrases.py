@@ -23,6 +23,8 @@ _MESSAGE: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of messages on a passphrase, which are in quotation marks too."""
+_LINKING: Final = frozenset({"of", "to", "the", "in", "by", "and", "on", "per", "a", "an", "for", "at", "is"})
+"""Words of compounds, such as `state-of-the-art`, that passphrases seldom have."""
 _ENDS_WITH_NUMBER: Final = re.compile("[a-z][-_. ][0-9]{2,4}$")
 
 
@@ -53,6 +55,12 @@ def is_hyphenated(value: str) -> bool:
         and len(set(words)) == len(words)
         and _are_words(words)
     )
+
+
+def is_compound(value: str) -> bool:
+    """Return whether a value is words joined by hyphens, one of which links others, as in `state-of-the-art`."""
+    first, *others = value.split("-")
+    return not _LINKING.isdisjoint(others) and all(word.isalpha() and word.islower() for word in (first, *others))
 
 
 def is_numbered(value: str) -> bool:

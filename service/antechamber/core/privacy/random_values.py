@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from antechamber.core.privacy.letters import is_odd
-from antechamber.core.privacy.passwords import is_pair_password, is_spoken_password, is_wordy
+from antechamber.core.privacy.passwords import is_wordy
 from antechamber.core.privacy.values import share_of_changes
 
 _MIXED: Final = (str.islower, str.isupper, str.isdecimal)
@@ -26,7 +26,6 @@ _LONGER: Final = re.compile("[A-Z]?[a-z]{4,}")
 _CHARACTERS: Final = (12, 16)
 """Characters of a random value per word with a capital in it, and per longer word; names of code have fewer."""
 _LONG_WORD: Final = re.compile("[a-z]{4}|[A-Z]{4}|[A-Z][a-z]{3}")
-_WORD_WITH_NUMBER: Final = re.compile("[a-z]{4,}[_@]?[0-9]{1,4}[!?#]?")
 _CAMEL_WITH_NUMBER: Final = re.compile("[a-z]{3,}[A-Z][a-z]{3,}_[0-9]{2,4}")
 
 
@@ -69,12 +68,6 @@ def is_account_password(value: str) -> bool:
     )
 
 
-def is_login_password(value: str) -> bool:
-    """Return whether a value with which a sentence logs in is a password: strong, or a longer word with a number."""
-    return is_pair_password(value) or (_WORD_WITH_NUMBER.fullmatch(value) is not None and is_spoken_password(value))
-
-
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "account-password": is_account_password,
-    "login-password": is_login_password,
 }

@@ -8,6 +8,7 @@ from antechamber.core.privacy import (
     checks,
     chosen_secrets,
     disclosed_secrets,
+    disclosed_words,
     disguises,
     emails,
     hidden_characters,
@@ -21,7 +22,6 @@ from antechamber.core.privacy import (
     phones,
     random_values,
     seed_phrases,
-    spoken_passwords,
 )
 from antechamber.core.privacy.effort import Effort
 
@@ -56,6 +56,6 @@ SEARCHES: Final[dict[str, Search]] = {
     **network_addresses.SEARCHES,
     **phones.SEARCHES,
     **seed_phrases.SEARCHES,
-    **spoken_passwords.SEARCHES,
     **disclosed_secrets.SEARCHES,
+    **disclosed_words.SEARCHES,
 }

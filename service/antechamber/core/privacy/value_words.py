@@ -7,7 +7,10 @@ of its characters, and the words around it, each with its place.
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from antechamber.core.privacy.automata import Offsets, search
+from antechamber.core.privacy.document import SEPARATOR
 
 UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Scripts without blanks between words; each of their signs counts as a word."""
@@ -25,6 +28,8 @@ TOKEN: Final = re.compile(rf"{WORD_OR_VALUE.pattern}|[{UNSPACED}]|\n|\S")
 """The same, a sign of a script without blanks, a line break, or another sign."""
 SHORTEST: Final = 4
 LONGEST: Final = 100
+LONGEST_KEPT: Final = 7
+"""Letters of the longest word whose weights a model keeps in memory; a longer one may be a password itself."""
 _BEFORE: Final = 12
 """Words and signs before a value that its features have, …"""
 _BEHIND: Final = 5
@@ -47,6 +52,8 @@ _CLASSES: Final = str.maketrans(
 """Maps small letters, capitals and digits in ASCII to one of each."""
 
 
+_STRIDE: Final = 40
+"""Bytes from one cue to where the next one is searched: not each of them is needed."""
 _LONGEST_CODE: Final = 10
 """Digits of the longest number that may be a code."""
 
@@ -112,6 +119,32 @@ def forms_of_word(key: str) -> Iterator[str]:
     yield key
     if len(key) > _STEMS[0] and key.isalpha():
         yield from (f"{key[:size]}*" for size in _STEMS if len(key) > size)
+
+
+def parts_near(cue: Any, text: str, ahead: int, after: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a text, without overlaps, that begin at most `ahead` characters before a cue.
+
+    They end `after` characters behind its beginning. `cue` is a compiled pattern of RE2.
+    """
+    data = text.encode(errors="replace")
+    offset, place, start, end = Offsets(data), 0, 0, 0
+    while (found := search(cue, data, place, len(data))) is not None:
+        place = max(found[0][1], found[0][0] + _STRIDE)
+        at = offset(found[0][0])
+        if at - ahead > end:
+            if end:
+                yield max(0, start), end
+            start = at - ahead
+        end = at + after
+    if end:
+        yield max(0, start), end
+
+
+def reach_of(text: str, start: int, end: int, before: int, behind: int) -> tuple[int, int]:
+    """Return the part of a text around a span that is read, within its own text of an event, by characters."""
+    first = max(0, start - before)
+    border = text.find(SEPARATOR, end, end + behind)
+    return max(first, text.rfind(SEPARATOR, first, start)), border if border >= 0 else end + behind
 
 
 class Around(NamedTuple):

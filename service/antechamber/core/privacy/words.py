@@ -88,6 +88,8 @@ PLACEHOLDER: Final = re.compile(
     .*(?:example|sample|placeholder|change[-_ ]?(?:me|it|this)|replace[-_ ]?(?:me|with|this)|insert[-_ ]|your[-_ ]|dummy
         |to[-_]?do\b|fixme|not[-_]?(?:a[-_])?real|(?:put|add|enter|fill)[-_ ](?:your|in|the|here)|goes[-_]?here
         |[-_ ]here$).* |
+    (?:vot?re|ton|dein|ihr|hier|tu|su|sua?|aqu[ií]|ici)[-_].* | .*[-_](?:hier|ici|aqu[ií]|eintragen|ersetzen) |
+    .*(?:ここに|入力してください|を記入|请填写|请替换|填在这里|此处填写).* |
     \w+[\#@](?:password|passwd|secret|token|key) | your\w* | \#[a-z][a-z-]+ |
     (?:my|the|a|some|any|this|new|old|user|db|admin|root|test|fake|mock|super|user(?:name)?|login|e?mail|default|valid
         |invalid|wrong|correct)?
