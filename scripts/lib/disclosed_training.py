@@ -14,6 +14,7 @@ from lib.linear_training import Sample
 _DECAY: Final = 6e-3
 _DECAY_OF_WORDS: Final = 6e-3
 _EVENNESS_OF_WORDS: Final = 0.5
+"""Few phrases are secrets; if both kinds weighed the same, common words at their places would be found too."""
 _SHARE: Final = 0.3
 """The value of one feature; a placed value has about 70."""
 _ENDLESS: Final = 1 << 40

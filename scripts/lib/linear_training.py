@@ -27,10 +27,10 @@ def train(
 ) -> tuple[list[float], float]:
     """Return the weights by the places of features, and the bias.
 
-    Gradient descent whose rate sinks for each feature with its past gradients (AdaGrad, Duchi et al. 2011); those that
-    are to be found and the others weigh the same together. The averages of several rounds depend less on the order of
-    the samples (Polyak and Juditsky 1992). `decay` is the share of a weight in the gradient of each sample that has its
-    feature: weights of rare features stay small.
+    Gradient descent whose rate sinks for each feature with its past gradients (AdaGrad, Duchi et al. 2011). The
+    averages of several rounds depend less on the order of the samples (Polyak and Juditsky 1992). `decay` is the share
+    of a weight in the gradient of each sample that has its feature: weights of rare features stay small. With an
+    `evenness` of 1, those that are to be found and the others weigh the same together; with one of 0, each sample does.
     """
     listed = _without_rare(list(samples))
     found = sum(sample.is_found for sample in listed)

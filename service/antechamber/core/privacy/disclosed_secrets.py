@@ -102,6 +102,7 @@ CUES: Final = f"(?i:{_WORDS})|{_WORDS_OF_SIGNS}"
 _CUE: Final = compile_pattern(CUES)
 _MAY_DISCLOSE: Final = compile_set(CUES)
 _LONGEST_CUE: Final = 40
+"""Characters of the longest such word, which begins that far before what it announces."""
 _LEAST: Final = -0.7
 """What the characters of a value weigh at least for a look at the words around; one of 100 secrets weighs less."""
 _MOST: Final = 100
