@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.hashed_weights import source_of, write_weights
+from antechamber.core.privacy.hashed_weights import read_weights, source_of, write_weights
 from antechamber.core.privacy.hostile_prose import (
     PLACES,
     Model,
     find_hostile_prose,
     pairs_of,
     passages_of,
-    read_model,
     shipped_model,
     tokens_of,
     whole_sentences,
@@ -165,13 +164,13 @@ def test_a_model_is_stored_and_read() -> None:
     weights[near[0]], weights[far[0]] = 2.54, -1.28
     stored = write_weights(weights, -0.25, b"source of texts.")
     assert source_of(stored) == b"source of texts."
-    model = read_model(stored)
+    model = Model(*read_weights(stored, PLACES))
     assert model.weight("skip") == 0
     assert len({*near, *far}) == 8
     (passage,) = model.passages(tokens := ["skip", "the", "review", "."], pairs_of(tokens))
     assert passage == (0, 4, pytest.approx((2.54 - 1.28) / 24**0.5 - 0.25, abs=1e-4))
     with pytest.raises(ValueError, match="a model has"):
-        read_model(b"short")
+        read_weights(b"short", PLACES)
 
 
 def test_what_is_repeated_counts_once() -> None:

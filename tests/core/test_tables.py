@@ -86,6 +86,13 @@ def test_a_table_between_paragraphs_is_found_at_its_place() -> None:
     assert [text[edit.start :].split("\n", maxsplit=1)[0] for edit in find_cells(text, Effort())] == [VALUE] * 4
 
 
+def test_what_the_name_of_a_column_has_is_found_once() -> None:
+    """A view has the name before each cell; there it is no value of the text."""
+    text = "| jo@lake" + "shore.org number | open |\n|---|---|\n| 12345 | yes |\n| 7777 | no |"
+    (finding,) = (one for one in GATE.scan({"": text}) if one.rule_id == "email-address")
+    assert text[finding.start : finding.end] == "jo@lake" + "shore.org"
+
+
 def test_a_text_of_many_lines_has_a_bounded_cost() -> None:
     """Lines cost effort, and a text beyond the budget is not called harmless."""
     with pytest.raises(EffortSpentError):

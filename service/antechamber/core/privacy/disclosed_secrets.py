@@ -10,15 +10,11 @@ labelled texts (`scripts/train_disclosed_secrets`). Only values near a word for 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
-from heapq import nlargest
-from importlib.resources import files
-from itertools import islice
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.automata import compile_pattern, compile_set
-from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.hashed_weights import place_of, read_weights
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.hashed_weights import LinearModel, read_shipped
 from antechamber.core.privacy.noise import is_noise
 from antechamber.core.privacy.phrases import is_compound
 from antechamber.core.privacy.value_words import (
@@ -46,8 +42,8 @@ _BEFORE: Final = 100
 """Characters before a value that are read, …"""
 _BEHIND: Final = 50
 """… and behind it."""
-_PART: Final = re.compile(r"(?<!\S)[^\s0-9_#$%&+@^~=!-]*+[0-9_#$%&+@^~=!-]\S*")
-"""What has a digit or a sign of values between two blanks; each part of a text is read once."""
+_ODD: Final = re.compile(r"[0-9_#$%&+@^~=!-]\S*+")
+"""A digit or a sign of values, and what follows it up to a blank."""
 _REST: Final = re.compile(r"\S++")
 _SIGNS: Final = "\"'`´“”‘’„«»‹›「」『』《》【】()[]{}<>*,.:;!?…、。，；：！？（）"
 """What is around words and values and belongs to neither."""
@@ -105,21 +101,21 @@ _LONGEST_CUE: Final = 40
 """Characters of the longest such word, which begins that far before what it announces."""
 _LEAST: Final = -0.7
 """What the characters of a value weigh at least for a look at the words around; one of 100 secrets weighs less."""
-_MOST: Final = 100
+_MOST: Final = 500
 """Values of a text that are judged, …"""
 _MOST_READ: Final = 1_500
-"""… of this number that are read, …"""
-_MOST_PARTS: Final = 5_000
-"""… in this number of parts between blanks."""
+"""… values that are read, …"""
+_MOST_WORDS: Final = 6_000
+"""… and values and words between them; a text with more of one of these is not checked."""
 _APART: Final = re.compile(rf"\s|[{UNSPACED}]")
 """What divides a value from a word of its sentence; an identifier has none of it."""
 _FEWEST_WORDS: Final = 2
 """Words around a value that is judged; a member of an object has one."""
 _LENGTH: Final = 9
 """Binary logarithm of the characters of a text that cost one unit of effort; …"""
-_PLACED: Final = 1
+_POSSIBLE: Final = 1
 """… that of the number of possible values that do; …"""
-_JUDGED: Final = 10
+_JUDGED: Final = 5
 """… and the effort of a value near a word for what it opens."""
 
 
@@ -132,41 +128,32 @@ class PlacedValue(NamedTuple):
     around: Around
 
 
-class ValueModel:
-    """The weights by the places of features, in some unit, and the bias."""
+class ValueModel(LinearModel):
+    """A linear model of values and the words around them."""
 
     def __init__(self, weights: Sequence[float], bias: float, unit: float = 1.0) -> None:
-        self._weights = weights
-        self._bias = bias
-        self._unit = unit
+        super().__init__(weights, bias, unit)
         self._of_placed = lru_cache(maxsize=_KNOWN)(self._weigh_placed)
         # The classes of characters say nothing about a secret, so that they may be kept.
         self._of_classes = lru_cache(maxsize=_KNOWN)(self._weigh_classes)
 
     def score(self, placed: PlacedValue) -> float:
         """Return the score of a value; above 0 it is disclosed as a secret."""
-        around, kinds = placed.around, kinds_in(classes_of(placed.value))
-        context = sum(
-            (self._of_placed if len(key) <= LONGEST_KEPT else self._weigh_placed)(place, key)
-            for place, key in around.placed()
-        )
-        context += sum(map(self._weight, around.pairs(kinds)))
+        around = placed.around
+        context = self._sum_of(around.pairs(kinds_in(classes_of(placed.value))))
+        for place, key in around.placed():
+            context += (self._of_placed if len(key) <= LONGEST_KEPT else self._weigh_placed)(place, key)
         return self.score_value(placed.value) + context * self._unit + self._bias
 
     def score_value(self, value: str) -> float:
         """Return the part of the score that depends on the value alone."""
-        return (
-            self._of_classes(classes_of(value)) + sum(map(self._weight, features_of_characters(value)))
-        ) * self._unit
+        return (self._of_classes(classes_of(value)) + self._sum_of(features_of_characters(value))) * self._unit
 
     def _weigh_classes(self, classes: str) -> float:
-        return sum(map(self._weight, features_of_classes(classes)))
+        return self._sum_of(features_of_classes(classes))
 
     def _weigh_placed(self, place: str, key: str) -> float:
-        return sum(self._weight(f"{place} {form}") for form in forms_of_word(key))
-
-    def _weight(self, feature: str) -> float:
-        return self._weights[place_of(feature, PLACES)]
+        return self._sum_of(f"{place} {form}" for form in forms_of_word(key))
 
 
 def features_of(placed: PlacedValue) -> Iterator[str]:
@@ -214,39 +201,42 @@ def placed_values(
 ) -> Iterator[PlacedValue]:
     """Yield the values of a text that may be secrets: possible ones near a word for passwords, doors or accounts.
 
-    Of the first ones of a long table or log, those are judged whose characters weigh most.
-
-    Raises EffortSpentError at the end of the effort.
+    Raises EffortSpentError at the end of the effort, or if the text has too many values.
     """
     effort.spend(len(text) >> _LENGTH)
-    scored = ((score_value(found[0]), found) for found in islice(_values_of(text), _MOST_READ))
-    possible = [pair for pair in scored if pair[0] > _LEAST]
-    effort.spend(len(possible) >> _PLACED)
-    if len(possible) > _MOST:
-        possible = nlargest(_MOST, possible, key=itemgetter(0))
-    for value, start, end in sorted(map(itemgetter(1), possible), key=itemgetter(1)):
+    possible = [found for found in _values_of(text) if score_value(found[0]) > _LEAST]
+    effort.spend(len(possible) >> _POSSIBLE)
+    judged = 0
+    for value, start, end in possible:
         first, last = reach_of(text, start, end, _BEFORE, _BEHIND)
         # The value itself may have such a word, as the keys of submissions do.
         around = f"{text[first:start]}\0{text[end:last]}"
         if _APART.search(around) is not None and _MAY_DISCLOSE(around.encode(errors="replace")):
+            judged += 1
+            if judged > _MOST:
+                raise EffortSpentError
             effort.spend(_JUDGED)
-            placed = _place(value, start, end, text)
+            placed = PlacedValue(value, start, end, Around.read(text, start, end, (first, last)))
             if placed.around.count_words() >= _FEWEST_WORDS:
                 yield placed
 
 
-def _place(value: str, start: int, end: int, text: str) -> PlacedValue:
-    return PlacedValue(value, start, end, Around.read(text, start, end, reach_of(text, start, end, _BEFORE, _BEHIND)))
-
-
 def _values_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the values that may be near a word for what they open, each with its span."""
-    for start, end in islice(_odd_parts(text), _MOST_PARTS):
+    """Yield the values that may be near a word for what they open, each with its span.
+
+    Raises EffortSpentError if there are too many.
+    """
+    values = words = 0
+    for start, end in _odd_parts(text):
         if _is_plain(text[start:end].strip(_SIGNS)):
             continue
-        for match in islice(WORD_OR_VALUE.finditer(text, start, end), _MOST_READ):
+        for match in WORD_OR_VALUE.finditer(text, start, end):
+            words += 1
             if is_value(match[0]) and not _is_plain(match[0]):
+                values += 1
                 yield match[0], *match.span()
+            if values > _MOST_READ or words > _MOST_WORDS:
+                raise EffortSpentError
 
 
 def _odd_parts(text: str) -> Iterator[tuple[int, int]]:
@@ -256,10 +246,14 @@ def _odd_parts(text: str) -> Iterator[tuple[int, int]]:
         if last <= done:
             continue
         # What is between two blanks is read as a whole.
-        begin = max(done, text.rfind(" ", done, first), text.rfind("\n", done, first))
+        done = max(done, text.rfind(" ", done, first), text.rfind("\n", done, first))
         rest = _REST.match(text, last)
-        done = rest.end() if rest is not None else last
-        yield from map(re.Match.span, _PART.finditer(text, begin, done))
+        stop = rest.end() if rest is not None else last
+        for odd in _ODD.finditer(text, done, stop):
+            start, end = odd.span()
+            yield max(done, text.rfind(" ", done, start) + 1, text.rfind("\n", done, start) + 1), end
+            done = end
+        done = stop
 
 
 def _is_plain(value: str) -> bool:
@@ -269,18 +263,10 @@ def _is_plain(value: str) -> bool:
     return size < SHORTEST or value.isalpha() or (size <= LONGEST and _PLAIN.fullmatch(value) is not None)
 
 
-def read_model(stored: bytes) -> ValueModel:
-    """Return a model of its stored form.
-
-    Raises ValueError if it has another size.
-    """
-    return ValueModel(*read_weights(stored, PLACES))
-
-
 @cache
 def shipped_model() -> ValueModel:
     """Return the model that is part of this package."""
-    return read_model(files(__package__).joinpath("disclosed_secrets.model").read_bytes())
+    return ValueModel(*read_shipped("disclosed_secrets.model", PLACES))
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {

@@ -10,13 +10,12 @@ passwords, networks or what is encrypted are judged, and of them only those whos
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from antechamber.core.privacy.automata import compile_pattern
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.hashed_weights import place_of, read_weights
+from antechamber.core.privacy.hashed_weights import LinearModel, read_shipped
 from antechamber.core.privacy.letters import is_random_word
 from antechamber.core.privacy.noise import is_placeholder
 from antechamber.core.privacy.phrases import is_compound
@@ -129,13 +128,11 @@ class PlacedPhrase(NamedTuple):
         )
 
 
-class WordsModel:
-    """The weights by the places of features, in some unit, and the bias."""
+class WordsModel(LinearModel):
+    """A linear model of words and phrases, their places and the words around them."""
 
     def __init__(self, weights: Sequence[float], bias: float, unit: float = 1.0) -> None:
-        self._weights = weights
-        self._bias = bias
-        self._unit = unit
+        super().__init__(weights, bias, unit)
         self._of_place = lru_cache(maxsize=_KNOWN)(self._weigh_place)
         self._of_placed = lru_cache(maxsize=_KNOWN)(self._weigh_placed)
 
@@ -146,25 +143,21 @@ class WordsModel:
 
     def score_alone(self, phrase: PlacedPhrase) -> float:
         """Return the part of the score that depends on the place of a phrase and its words."""
-        return self.score_place(phrase) + sum(map(self._weight, features_of_words(phrase))) * self._unit
+        return self.score_place(phrase) + self._sum_of(features_of_words(phrase)) * self._unit
 
     def score_around(self, phrase: PlacedPhrase, text: str) -> float:
         """Return the rest of the score: that of the words around a phrase of a text, and the bias."""
         around, kind = _around(phrase, text), phrase.kind
-        weight = sum(
-            (self._of_placed if len(key) <= LONGEST_KEPT else self._weigh_placed)(kind, place, key)
-            for place, key in around.placed()
-        )
-        return (weight + sum(map(self._weight, around.pairs(kind)))) * self._unit + self._bias
+        weight = self._sum_of(around.pairs(kind))
+        for place, key in around.placed():
+            weight += (self._of_placed if len(key) <= LONGEST_KEPT else self._weigh_placed)(kind, place, key)
+        return weight * self._unit + self._bias
 
     def _weigh_place(self, *place: Any) -> float:
-        return sum(map(self._weight, features_of_place(*place)))
+        return self._sum_of(features_of_place(*place))
 
     def _weigh_placed(self, kind: str, place: str, key: str) -> float:
-        return sum(map(self._weight, features_of_word(kind, place, key)))
-
-    def _weight(self, feature: str) -> float:
-        return self._weights[place_of(feature, PLACES)]
+        return self._sum_of(features_of_word(kind, place, key))
 
 
 def features_of_place(kind: str, before: str, behind: str, words: int, size: int) -> Iterator[str]:
@@ -334,18 +327,10 @@ def _around(phrase: PlacedPhrase, text: str) -> Around:
     return Around.read(text, phrase.start, phrase.end, reach_of(text, phrase.start, phrase.end, _BEFORE, _BEHIND))
 
 
-def read_model(stored: bytes) -> WordsModel:
-    """Return a model of its stored form.
-
-    Raises ValueError if it has another size.
-    """
-    return WordsModel(*read_weights(stored, PLACES))
-
-
 @cache
 def shipped_model() -> WordsModel:
     """Return the model that is part of this package."""
-    return read_model(files(__package__).joinpath("disclosed_words.model").read_bytes())
+    return WordsModel(*read_shipped("disclosed_words.model", PLACES))
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {

@@ -204,9 +204,12 @@ class Search:
     def _split(
         self, index: int, start: int, end: int, event: EventText, decoded: tuple[str, ...]
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield the parts of a span that are new: one, or one in each text that it covers if texts were joined."""
+        """Yield the parts of a span that are new: one, or one in each text that it covers if texts were joined.
+
+        An empty span is that of the name of a column, which a view has before each cell.
+        """
         spans = self._found.setdefault(index, [])
-        if any(first < end and start < last for first, last in spans):
+        if start == end or any(first < end and start < last for first, last in spans):
             return
         first_part, last_part = event.find_part(start), event.find_part(end - 1)
         if first_part != last_part and "split" not in decoded:

@@ -10,7 +10,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import accumulate, compress, pairwise, repeat, zip_longest
 from math import inf, sqrt
 from operator import add, itemgetter, mul, sub
@@ -18,7 +17,7 @@ from typing import Final
 from zlib import crc32
 
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.hashed_weights import place_of, read_weights
+from antechamber.core.privacy.hashed_weights import LinearModel, place_of, read_shipped
 
 PLACES: Final = 1 << 20
 """Weights of a model."""
@@ -63,13 +62,12 @@ Pairs = tuple[list[int], list[int]]
 """For each token the places of its pairs: with the next token, and with the one after that."""
 
 
-class Model:
-    """The weights by the places of features, in some unit, and the bias."""
+class Model(LinearModel):
+    """A linear model of prose."""
 
     def __init__(self, weights: Sequence[float], bias: float, unit: float = 1.0) -> None:
+        super().__init__(weights, bias, unit)
         self._weight_at = weights.__getitem__
-        self._bias = bias
-        self._unit = unit
         self.weight = lru_cache(maxsize=_KNOWN)(self._weight)
         """Returns the weight of a token alone, its beginnings included, in the model's unit."""
 
@@ -221,18 +219,10 @@ def length_of(tokens: int, least: int = _SHORTEST) -> float:
     return sqrt(max(tokens, least))
 
 
-def read_model(stored: bytes) -> Model:
-    """Return a model of its stored form.
-
-    Raises ValueError if it has another size.
-    """
-    return Model(*read_weights(stored, PLACES))
-
-
 @cache
 def shipped_model() -> Model:
     """Return the model that is part of this package."""
-    return read_model(files(__package__).joinpath("hostile_prose.model").read_bytes())
+    return Model(*read_shipped("hostile_prose.model", PLACES))
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"hostile-prose": find_hostile_prose}

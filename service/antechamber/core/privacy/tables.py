@@ -80,10 +80,15 @@ def _cells_of(lines: list[str], place: int) -> Iterator[Edit]:
             separator = next((sign for sign in _SEPARATORS if sign in line), "") if len(line) > _SHORTEST else ""
             more = line.count(separator) if separator else 0
             is_header = separator != "|" or (number < len(lines) and _is_below(lines[number], more))
-            names = _named(line, separator) if is_header and 0 < more < _MOST_COLUMNS else {}
+            names = _named(line, separator) if is_header and 0 < more < _MOST_COLUMNS and _may_name(line) else {}
         elif names:
             yield from _edits(line.split(separator), names, place)
         place += len(line) + 1
+
+
+def _may_name(line: str) -> bool:
+    """Return quickly whether a line has a cell that names a secret or numbers; most lines of code have none."""
+    return bool(_MAY_NAME(f"{line}\n".encode(errors="replace")))
 
 
 def _is_below(line: str, separators: int) -> bool:

@@ -36,6 +36,9 @@ _BEHIND: Final = 5
 """… and behind it; …"""
 _NEAREST: Final = 2
 """… of these on each side the place counts."""
+_PLACES_BEFORE: Final = ("<0", "<1"), "<<0", "<<1"
+_PLACES_BEHIND: Final = (">0", ">1"), ">>0", ">>1"
+"""The places of words: of the nearest ones, of those in the same sentence, and of those in another one."""
 _STEMS: Final = (4, 6)
 """Characters of the beginnings that words with the same stem share."""
 _STOPS: Final = frozenset(".;!?\n\u3002\uff01\uff1b\uff1f")
@@ -167,14 +170,14 @@ class Around(NamedTuple):
 
     def placed(self) -> Iterator[tuple[str, str]]:
         """Yield each word and sign with its place: side, sentence, and distance of the nearest."""
-        for side, keys in (("<", self.before), (">", self.behind)):
-            sentence = 0
+        for (near, same, other), keys in ((_PLACES_BEFORE, self.before), (_PLACES_BEHIND, self.behind)):
+            sentence = same
             for distance, key in enumerate(keys):
                 if distance and key in _STOPS:
-                    sentence = 1
+                    sentence = other
                 if distance < _NEAREST:
-                    yield f"{side}{distance}", key
-                yield f"{side}{side}{sentence}", key
+                    yield near[distance], key
+                yield sentence, key
 
     def pairs(self, kinds: str) -> Iterator[str]:
         """Yield the features of neighboring words; signs of scripts without blanks are words in pairs only."""
