@@ -14,8 +14,9 @@ from antechamber import app
 from antechamber.core.access.callers import Account
 from antechamber.core.errors import ForbiddenDecisionError
 from antechamber.core.review.quarantine import QuarantineForm
+from antechamber.flows.quarantine import _to_submission
 from antechamber.settings import Location
-from support import PRODUCERS, Desk, Service, event, running, write_policies
+from support import PRODUCERS, Desk, Service, database, event, running, write_policies
 
 
 @pytest.fixture
@@ -79,25 +80,31 @@ def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str)
     assert [record["decision"] for record in records(service)] == ["open", "approve"]
 
 
-def test_what_was_opened_already_only_gets_its_record(service: Service, refused: str) -> None:
-    """After a crash between proposal and record, repeating the decision adds only the record."""
-    desk = service.sign_in()
-    with service.state.desk._store.read() as tx:
-        row = tx.quarantine.event(refused)
+def open_without_record(service: Service, quarantine_id: str) -> str:
+    """Open an event as an earlier version did that was killed before it wrote the record; return the proposal."""
+    quarantine = service.state.quarantine
+    with quarantine._store.read() as tx:
+        row = tx.quarantine.event(quarantine_id)
     with service.client.portal() as portal:
-        opened = portal.call(service.state.quarantine._open, row)
+        candidate = portal.call(quarantine._admission.prepare_opened, _to_submission(row))
+    reply = quarantine._store.write(lambda tx: quarantine._admission.admit_opened(candidate, tx)).result()
+    opened: str = json.loads(reply.body)["proposal_id"]
+    return opened
+
+
+def test_what_was_opened_already_only_gets_its_record(service: Service, refused: str) -> None:
+    """A proposal without its record, as an earlier version left it after a crash, is found again."""
+    desk = service.sign_in()
+    opened = open_without_record(service, refused)
     assert settle(desk, refused, "open").headers["location"].startswith(f"/review/{opened}?done=opened")
     assert len(records(service)) == 1
 
 
-def test_a_proposal_opened_during_another_decision_is_named_by_the_event(service: Service, refused: str) -> None:
-    """The first decision holds; the event's page names the proposal that was opened meanwhile."""
+def test_a_proposal_that_was_opened_without_a_record_is_named_by_the_event(service: Service, refused: str) -> None:
+    """The first decision holds; the event's page names the proposal that an earlier version left."""
     desk, bob = service.sign_in("eve"), service.sign_in()
     shown = form(desk, refused)
-    with service.state.desk._store.read() as tx:
-        row = tx.quarantine.event(refused)
-    with service.client.portal() as portal:
-        opened = portal.call(service.state.quarantine._open, row)
+    opened = open_without_record(service, refused)
     assert settle(bob, refused, "dismiss").status_code == 303
     assert opened in bob.browser.get(f"/quarantine/{refused}").text
     late = desk.post(f"/quarantine/{refused}/open", shown)
@@ -154,6 +161,23 @@ def test_an_event_is_settled_once(service: Service, refused: str) -> None:
     assert desks[0].post(f"/quarantine/{refused}/keep", forms[0]).status_code == 409
     assert desks[0].post(f"/quarantine/{refused}/keep", forms[0] | {"decision_key": ""}).status_code == 409
     assert len(records(service)) == 1
+
+
+def test_opening_and_another_decision_at_once_have_one_result(service: Service) -> None:
+    """Two curators decide on a conflict in the same moment: what is dismissed or kept leaves no proposal."""
+    bob, eve = service.sign_in(), service.sign_in("eve")
+    opened = 0
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(6):
+            service.submit(event(f"The port is {number}.", idempotency_key=f"race-{number}"))
+            answer = service.submit(event(f"The port is not {number}.", idempotency_key=f"race-{number}")).json()
+            forms = form(bob, answer["quarantine_id"]), form(eve, answer["quarantine_id"])
+            opening = pool.submit(bob.post, f"/quarantine/{answer['quarantine_id']}/open", forms[0])
+            other = pool.submit(eve.post, f"/quarantine/{answer['quarantine_id']}/dismiss", forms[1])
+            assert sorted([opening.result().status_code, other.result().status_code]) == [303, 409]
+            opened += opening.result().status_code == 303
+    with database(service.location) as raw:
+        assert raw.execute("SELECT count(*) FROM proposals").fetchone()[0] == 6 + opened
 
 
 def test_a_refused_settlement_is_explained(service: Service, refused: str) -> None:

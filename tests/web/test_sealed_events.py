@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -389,15 +390,34 @@ def test_offsets_are_not_stored_beside_the_findings(service: Service, sealed: st
 
 
 def test_what_was_released_already_only_gets_its_record(service: Service, sealed: str) -> None:
-    """After a crash between proposal and record, the repetition finds the proposal, whatever text it has."""
+    """A proposal without its record, as an earlier version left it after a crash, is found, whatever text it has."""
     events = service.state.sealed_events
     bob = Account(id=1, name="bob", person="bob", role="curator", session="")
     one = service.state.quarantine.event(sealed, bob)
     with service.client.portal() as portal:
-        opened = portal.call(events._admit, one.event, events._decrypt(one.event), "The first text.", "bob")
+        candidate = portal.call(events._prepare, one.event, events._decrypt(one.event), "The first text.", "bob")
+    reply = events._store.write(lambda tx: events._admission.admit_opened(candidate, tx)).result()
+    opened = json.loads(reply.body)["proposal_id"]
     assert release(service.sign_in("eve"), sealed, "Another text.") == opened
     assert service.sign_in("eve").decide(opened, "approve").status_code == 303
     assert [item["content"] for item in service.recall()] == ["The first text."]
+    assert app.examine(service.location) == []
+
+
+@pytest.mark.parametrize("kind", ["destroy", "clear"])
+def test_a_release_and_another_decision_at_once_have_one_result(service: Service, kind: str) -> None:
+    """Two curators decide in the same moment: what is destroyed or cleared leaves no proposal."""
+    bob, eve = service.sign_in(), service.sign_in("eve")
+    results = []
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(6):
+            sealed = refuse(service, f"{TEXT} {number}", idempotency_key=f"race-{number}")
+            forms = form(bob, sealed) | {"content": f"Ask the owner, {number}."}, form(eve, sealed)
+            released = pool.submit(bob.post, f"/quarantine/{sealed}/release", forms[0])
+            other = pool.submit(eve.post, f"/quarantine/{sealed}/{kind}", forms[1])
+            results.append((released.result().status_code, other.result().status_code))
+    assert all((released == 303) == (other == 409) for released, other in results)
+    assert count(service.location, "SELECT count(*) FROM proposals") == sum(released == 303 for released, _ in results)
     assert app.examine(service.location) == []
 
 

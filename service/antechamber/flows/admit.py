@@ -15,7 +15,6 @@ from antechamber.core.admission.disposition import (
     AdmissionWrite,
     Candidate,
     Judgement,
-    Known,
     decide,
     make_candidate,
 )
@@ -107,34 +106,24 @@ class Admission:
         except UnavailableError as error:
             return self.refusal([failure_of(error)])
 
-    async def open(self, event: Submission) -> Reply:
-        """Answer a quarantined event that a curator opens.
+    async def prepare_opened(self, event: Submission, redactor: str | None = None) -> Candidate | Reply:
+        """Scan and evaluate a quarantined event that a curator opens, or redacted; its key is none of a producer.
 
         It does not count as an attempt of its producer, so no rate limit applies.
+
+        Raises UnavailableError.
         """
         try:
             self._check_listed(event.producer_identity)
         except RequestRefusedError as error:
             return self.refusal(error.reasons, echo_of(event))
-        return await self.judge(event)
+        [prepared] = await self._long.run(partial(self.prepare, [event], "http"))
+        return prepared if isinstance(prepared, Reply) else msgspec.structs.replace(prepared, redacted_by=redactor)
 
-    async def release(self, event: Submission, redactor: str) -> Reply:
-        """Answer an event that a curator redacted, whose key is none of a producer.
-
-        What is private or against the policy is refused and not stored, so that the curator can change it.
-        """
-        try:
-            self._check_listed(event.producer_identity)
-            [prepared] = await self._long.run(partial(self.prepare, [event], "http"))
-            if isinstance(prepared, Reply):
-                return prepared
-            candidate = msgspec.structs.replace(prepared, redacted_by=redactor)
-            judgement = decide(candidate, Known())
-            if not judgement.propose:
-                return self.refusal(judgement.reasons, echo_of(event), judgement.outcome)
-            return (await asyncio.wrap_future(self._gather([candidate])))[0][0]
-        except RequestRefusedError as error:
-            return self.refusal(error.reasons, echo_of(event))
+    def admit_opened(self, candidate: Candidate, tx: Rows) -> Reply:
+        """Judge such an event inside the transaction of the curator's decision, and write its entries."""
+        tx.admission.give_up_promotion()
+        return self._judge_group([candidate], tx)[0][0]
 
     async def judge(self, parsed: Submission | Reply, channel: Channel = "http") -> Reply:
         """Answer one parsed submission; its bytes can be freed while it waits."""

@@ -11,8 +11,9 @@ from msgspec import Struct
 from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import SignedOutError, check_signed_in
 from antechamber.core.admission.canonical import canonical, join_event
+from antechamber.core.admission.disposition import Candidate
 from antechamber.core.admission.submission import Submission
-from antechamber.core.contract import Scope
+from antechamber.core.contract import Reason, Scope
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
@@ -48,6 +49,7 @@ from antechamber.flows.admit import Admission
 from antechamber.flows.desk_views import require
 from antechamber.flows.dossier import owners_of
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.replies import Reply, reasons_of
 
 PAGE: Final = 50
 WINDOW: Final = 1000
@@ -191,9 +193,7 @@ class Quarantine:
     async def settle(self, quarantine_id: str, form: QuarantineForm, account: Account) -> str | None:
         """Settle a quarantined event or undo that; return the id of the proposal if the event was opened as one.
 
-        Opening admits the event under a key that no producer can use, and then writes the record. If the service is
-        killed or the curator's access ends in between, the proposal waits for review like any other and the quarantined
-        event still waits, too. A repetition then finds the proposal and only adds the record.
+        Opening admits the event under a key that no producer can use, in the transaction that writes the record.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError.
@@ -203,22 +203,29 @@ class Quarantine:
             raise ForbiddenDecisionError(message)
         view = await asyncio.to_thread(self._read_for, quarantine_id, account)
         self.check(view, form, account)
-        opened = await self._open(view.event) if form.kind == "open" else None
-        await self._write(quarantine_id, form, account)
-        return opened
+        opened = await self._admission.prepare_opened(_to_submission(view.event)) if form.kind == "open" else None
+        if isinstance(opened, Reply):
+            raise InvalidDecisionError(explain_refusal(reasons_of(opened)))
+        return await self._write(quarantine_id, form, account, opened)
 
-    async def settle_sealed(self, quarantine_id: str, form: QuarantineForm, account: Account) -> None:
-        """Settle a sealed event and end its text.
+    async def settle_sealed(
+        self, quarantine_id: str, form: QuarantineForm, account: Account, released: Candidate | None = None
+    ) -> str | None:
+        """Settle a sealed event and end its text; return the id of the proposal that a released event becomes.
 
         Raises what `settle` raises.
         """
         view = await asyncio.to_thread(self._read_for, quarantine_id, account)
         self.check(view, form, account)
-        await self._write(quarantine_id, form, account)
+        return await self._write(quarantine_id, form, account, released)
 
-    async def _write(self, quarantine_id: str, form: QuarantineForm, account: Account) -> None:
-        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
+    async def _write(
+        self, quarantine_id: str, form: QuarantineForm, account: Account, opened: Candidate | None
+    ) -> str | None:
+        work = partial(self._record, quarantine_id, form, account, opened)
+        proposal_id = await asyncio.wrap_future(self._store.promote(work))
         self.meters.count(DECISIONS_MADE, form.kind)
+        return proposal_id
 
     def check(self, view: QuarantinedEvent, form: QuarantineForm, account: Account) -> None:
         """Refuse a decision that cannot be made on an event.
@@ -235,17 +242,13 @@ class Quarantine:
             check_signed_in(account, tx.access.session(account.session), self._clock())
         return self.event(quarantine_id, account)
 
-    async def _open(self, row: QuarantineRow) -> str | None:
-        reply = await self._admission.open(_to_submission(row))
-        answer: dict[str, Any] = msgspec.json.decode(reply.body)
-        if answer["proposal_id"] is None:
-            reasons = "; ".join(reason["message"] for reason in answer["reasons"])
-            message = f"It cannot become a proposal: {reasons}."
-            raise InvalidDecisionError(message)
-        proposal_id: str = answer["proposal_id"]
-        return proposal_id
+    def _record(
+        self, quarantine_id: str, form: QuarantineForm, account: Account, opened: Candidate | None, tx: Rows
+    ) -> str | None:
+        """Write the record of a decision, and the proposal that an opened event becomes, whose id is returned.
 
-    def _record(self, quarantine_id: str, form: QuarantineForm, account: Account, tx: Rows) -> None:
+        Raises InvalidDecisionError if it cannot become one.
+        """
         check_signed_in(account, tx.access.signed_in(account.session), self._clock())
         if not form.decision_key or tx.review.decision_with_key(form.decision_key):
             message = "this form was sent before, and counted once"
@@ -264,6 +267,20 @@ class Quarantine:
         if form.kind in OF_SEALED:
             tx.sealed_events.end(event.id, now)
         tx.quarantine.settle(event, account, settlement)
+        return event.opened_as or self._admit(opened, tx) if opened is not None else None
+
+    def _admit(self, opened: Candidate, tx: Rows) -> str:
+        reply = self._admission.admit_opened(opened, tx)
+        proposal_id: str | None = msgspec.json.decode(reply.body)["proposal_id"]
+        if proposal_id is None:
+            raise InvalidDecisionError(explain_refusal(reasons_of(reply)))
+        return proposal_id
+
+
+def explain_refusal(reasons: Sequence[Reason]) -> str:
+    """Return why an event cannot become a proposal, without any value of it."""
+    causes = (f"{one.message} (at {one.pointer})" if one.pointer else one.message for one in reasons)
+    return f"It cannot become a proposal: {'; '.join(causes)}."
 
 
 def permission_obstacle(policy: Policy, person: str) -> str | None:

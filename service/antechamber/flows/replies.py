@@ -9,7 +9,7 @@ from msgspec import Struct
 from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Reason, Receipt
-from antechamber.core.conversion import parse_json
+from antechamber.core.conversion import convert, parse_json
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.privacy import Gate
 
@@ -34,6 +34,11 @@ def replay(submission: Submission, stored: str) -> Reply:
         members["source_event_hash"] = submission.source_event_hash
     members["duplicate"] = True
     return reply_of(msgspec.json.encode(members), submission.idempotency_key)
+
+
+def reasons_of(reply: Reply) -> list[Reason]:
+    """Return the reasons of an answer."""
+    return convert(msgspec.json.decode(reply.body)["reasons"], list[Reason])
 
 
 def redact_receipt(receipt: Receipt) -> bytes:

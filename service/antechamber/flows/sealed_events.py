@@ -10,6 +10,7 @@ from msgspec import Struct
 from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import check_signed_in
 from antechamber.core.admission.canonical import normalize_text
+from antechamber.core.admission.disposition import Candidate
 from antechamber.core.admission.submission import Submission, read_draft, read_event
 from antechamber.core.errors import ForbiddenDecisionError, NotFoundError, RequestRefusedError, StaleDecisionError
 from antechamber.core.ids import uuid7
@@ -37,7 +38,8 @@ from antechamber.core.rows.sealed_events import RevealRow, RevealWrite, SealedTe
 from antechamber.flows.admit import Admission
 from antechamber.flows.desk_views import require
 from antechamber.flows.live_policy import PolicyReloader
-from antechamber.flows.quarantine import Quarantine, QuarantinedEvent, permission_obstacle
+from antechamber.flows.quarantine import Quarantine, QuarantinedEvent, explain_refusal, permission_obstacle
+from antechamber.flows.replies import Reply, reasons_of
 
 MAX_ENDED: Final = 100
 """Maximum number of expired events that one transaction ends."""
@@ -177,8 +179,7 @@ class SealedEvents:
     async def settle(self, quarantine_id: str, form: QuarantineForm, account: Account, content: str) -> Settled:
         """Release an event with this content, destroy it, or clear it as a false alarm; its sealed text ends.
 
-        A release admits the redacted event under a key that no producer can use, and then writes the record. If the
-        service is killed in between, a repetition finds the proposal and only adds the record.
+        A release admits the redacted event under a key that no producer can use, in the transaction of the record.
 
         Raises what `Quarantine.settle` raises, and InvalidDecisionError if the redacted event cannot be admitted.
         """
@@ -190,24 +191,22 @@ class SealedEvents:
         if form.kind == "clear":
             await self._quarantine.settle_sealed(quarantine_id, form, account)
             return Settled(examples=miss_examples(event, spans_of(event)))
-        proposal_id = one.event.opened_as or await self._admit(one.event, event, content, account.person)
-        await self._quarantine.settle_sealed(quarantine_id, form, account)
-        return Settled(proposal_id=proposal_id)
+        released = await self._prepare(one.event, event, content, account.person)
+        return Settled(proposal_id=await self._quarantine.settle_sealed(quarantine_id, form, account, released))
 
-    async def _admit(self, row: QuarantineRow, event: SealedEvent, content: str, redactor: str) -> str:
-        """Admit the redacted event and return its proposal.
+    async def _prepare(self, row: QuarantineRow, event: SealedEvent, content: str, redactor: str) -> Candidate:
+        """Return the redacted event as it is admitted.
 
         Raises InvalidDecisionError, which says why that is not possible, without any value.
         """
         try:
             submission = _to_submission(row, redact(event, spans_of(event), content))
         except RequestRefusedError as error:
-            raise InvalidDecisionError(_explain(error.reasons[0].message, error.reasons[0].pointer)) from None
-        reply = await self._admission.release(submission, redactor)
-        answer = msgspec.json.decode(reply.body)
-        if answer["proposal_id"] is None:
-            raise InvalidDecisionError(_explain(answer["reasons"][0]["message"], answer["reasons"][0]["pointer"]))
-        return str(answer["proposal_id"])
+            raise InvalidDecisionError(explain_refusal(error.reasons)) from None
+        prepared = await self._admission.prepare_opened(submission, redactor)
+        if isinstance(prepared, Reply):
+            raise InvalidDecisionError(explain_refusal(reasons_of(prepared)))
+        return prepared
 
     def end_expired(self) -> None:
         """End the sealed texts that expired; runs in the background."""
@@ -266,8 +265,3 @@ def _to_submission(row: QuarantineRow, event: dict[str, object]) -> Submission:
     return msgspec.structs.replace(
         parsed, idempotency_key=key_for_opening(row.quarantine_id), visibility=row.visibility
     )
-
-
-def _explain(message: str, pointer: str | None) -> str:
-    where = f" (at {pointer})" if pointer else ""
-    return f"It cannot become a proposal: {message}{where}. Change the text, or destroy the event."

@@ -67,6 +67,9 @@ class AdmissionQueries:
         self._lane = lane
         self._known_numbers = known_numbers
 
+    def give_up_promotion(self) -> None:
+        self._sql.run("give_up_promotion")
+
     def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Look up keys, contents, earlier conflicts and caps, and only as far as the judgements need them."""
         facts = GroupFacts()

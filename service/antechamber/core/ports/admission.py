@@ -14,6 +14,9 @@ ReplayKey = tuple[str, int, Channel]
 class AdmissionRows(Protocol):
     """What an admission reads and writes, all inside one transaction."""
 
+    def give_up_promotion(self) -> None:
+        """Give up the right to admit memories: the rest of this work admits an event, as a decision wants it."""
+
     def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Return everything that the judgements of a group depend on."""
 

@@ -90,3 +90,6 @@ UPDATE submissions SET replays = replays + :attempts WHERE submission_id = :subm
 INSERT INTO replays (producer, hour, channel, attempts)
 SELECT producer, :hour, :channel, :attempts FROM submissions WHERE submission_id = :submission_id
 ON CONFLICT (producer, hour, channel) DO UPDATE SET attempts = replays.attempts + excluded.attempts
+
+-- name: give_up_promotion
+SELECT 1

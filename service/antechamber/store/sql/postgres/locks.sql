@@ -47,3 +47,7 @@ SELECT id FROM quarantine WHERE quarantine_id = :quarantine_id FOR NO KEY UPDATE
 -- name: hold_memory
 -- Why: two decisions that end the same memory must see each other; SQLite has only one writer.
 SELECT id FROM memories WHERE memory_id = :memory_id FOR NO KEY UPDATE
+
+-- name: give_up_promotion
+-- Why: a role that decides may not write submissions and proposals; SQLite has no roles.
+SET LOCAL ROLE antechamber_admission
