@@ -260,3 +260,13 @@ def test_a_long_document_is_far_from_the_limit() -> None:
     )
     examined = GATE.examine({"/payload": {"content": "\n".join(lines)[:60_000]}})
     assert (examined.findings, examined.steps < MAX_EFFORT // 2) == ([], True)
+
+
+def test_texts_beyond_the_values_that_are_reported_are_found_as_a_whole() -> None:
+    """A mask of what was found leaves out none of the values of a long list, nor those of the members after it."""
+    many = " ".join(f"a{number}@lake" + "shore.org" for number in range(150))
+    values = {"/payload": {"content": many, "attributes": {"owner": "bo@lake" + "shore.org"}, "tags": ["plain"]}}
+    spans = {(finding.pointer, finding.start, finding.end) for finding in GATE.examine(values).findings}
+    assert ("/payload/content", 0, len(many)) in spans
+    assert ("/payload/attributes", 0, 0) in spans
+    assert max(finding.end - finding.start for finding in GATE.scan(values)) < 30

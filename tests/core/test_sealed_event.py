@@ -1,5 +1,6 @@
 """Sealed events: which are kept, what is masked, what a redaction leaves, and the examples of a false alarm."""
 
+import json
 import tomllib
 from typing import Any
 
@@ -39,6 +40,51 @@ def sealed(*findings: Finding, content: str = TEXT, supersedes: str | None = Non
     return SealedEvent(
         payload=whole, source_span={"uri": "repo://a/zoe", "start": 7}, supersedes=supersedes, findings=list(findings)
     )
+
+
+def visible(event: SealedEvent) -> str:
+    """Return all that a page shows of an event."""
+    members = mask_members(event, spans_of(event))
+    return "\n".join("".join(piece.text or MASK for piece in member.pieces) for member in members)
+
+
+SECRET = "Gull" + "Tide77"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"content": f"The password is {SECRET}. Later type {SECRET} at the prompt."},
+        {"content": f"The password is {SECRET}.", "attributes": {"hint": f"not {SECRET}x"}},
+        {"content": f"The password is {SECRET}.", "tags": [SECRET, "deploy"]},
+        {"content": f"The password is {SECRET}.", "attributes": {f"of {SECRET}": ["deep", {"er": "value"}]}},
+        {"content": f"The password is {SECRET}.", "revision": f"{SECRET}\n{SECRET}"},
+    ],
+)
+def test_a_found_value_is_masked_wherever_the_event_repeats_it(members: dict[str, Any]) -> None:
+    """The rule found it once, behind its name; neither the page nor the redacted text shows it anywhere else."""
+    event = sealed(found(start=16, end=26, rule="password"), **members)
+    assert SECRET not in visible(event)
+    redacted = json.dumps(redact(event, spans_of(event), field_content(event, spans_of(event))))
+    assert SECRET not in redacted
+
+
+def test_numbers_and_the_password_of_an_address_are_masked_wherever_they_are() -> None:
+    """A number is found as a text; an address has a password between a user and a host."""
+    event = sealed(found(start=4, end=8), content="PIN 4471 opens.", attributes={"pin": 4471, "year": 44710})
+    assert "4471 " not in visible(event)
+    assert visible(event).splitlines()[-4:] == [MASK, "44710", "repo://a/zoe", "7"]
+    url = f"app:{SECRET}@db.lake.test"
+    event = sealed(found(start=4, end=4 + len(url)), content=f"Use {url} or {SECRET} on db.lake.test as app.")
+    assert visible(event).splitlines()[0] == f"Use {MASK} or {MASK} on db.lake.test as app."
+
+
+def test_a_word_is_masked_as_a_word() -> None:
+    """A short password may be a part of other words, which say nothing about it; the names of the contract stay."""
+    event = sealed(found(start=12, end=16), content="Password is boat, the boat, not boats or steamboat.")
+    assert visible(event).splitlines()[0] == f"Password is {MASK}, the {MASK}, not boats or steamboat."
+    event = sealed(found(start=12, end=16), content="Password is kind.")
+    assert visible(event).splitlines()[:2] == [f"Password is {MASK}.", "fact"]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +200,7 @@ def test_a_redaction_replaces_every_span() -> None:
 
 def test_a_memory_id_that_was_found_is_left_out() -> None:
     """The other ids stay; without any of them the member is left out."""
-    event = msgspec.structs.replace(sealed(found("/derived_from/0", 0, 4)), derived_from=["zoe-1", "zoe-2"])
+    event = msgspec.structs.replace(sealed(found("/derived_from/0", 0, 5)), derived_from=["zoe-1", "zoe-2"])
     assert redact(event, spans_of(event), "x")["derived_from"] == ["zoe-2"]
     alone = msgspec.structs.replace(event, derived_from=["zoe-1"])
     assert "derived_from" not in redact(alone, spans_of(alone), "x")

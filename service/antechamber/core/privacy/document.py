@@ -137,6 +137,11 @@ class EventText:
         """The texts that are values, with which the event's text begins."""
         return self._texts
 
+    @property
+    def size(self) -> int:
+        """Number of parts."""
+        return len(self._parts)
+
     def find_part(self, offset: int) -> int:
         """Return the index of the part of the text to which an offset belongs."""
         if not self._starts:

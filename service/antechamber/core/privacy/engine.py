@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.automata import Offsets
@@ -109,6 +108,8 @@ class Search:
         self._prose_effort = Effort()
         self._size = 0
         self._found: dict[int, list[tuple[int, int]]] = {}
+        self._beyond: list[tuple[int, int]] = []
+        """Rules with the offset of the first value that was not reported."""
 
     @property
     def steps(self) -> int:
@@ -125,6 +126,12 @@ class Search:
                 yield from self._look_at(view, text, self._prefilter)
         except EffortSpentError:
             yield Sighting(-1, text.longest_part(), 0, 0, in_context=True)
+
+    def beyond(self, event: EventText) -> Iterator[Sighting]:
+        """Yield the texts that may have values which were not reported, each as a whole, for each rule."""
+        for index, offset in self._beyond:
+            for part in range(event.find_part(offset), event.size):
+                yield Sighting(index, part, event.start(part), event.end(part), in_context=True)
 
     def views(self, text: str) -> Iterator[tuple[View, Prefilter]]:
         """Yield the views of a text, each with the prefilter of the rules that search it.
@@ -192,7 +199,10 @@ class Search:
         effort = self._prose_effort if prefilter is self._prefilter.of_prose else self.effort
         for index, areas in prefilter.candidates(read, effort):
             matcher = self._engine.matchers[index]
-            for span in islice(matcher.find(read, effort, areas), _MOST):
+            for number, span in enumerate(matcher.find(read, effort, areas)):
+                if number == _MOST:
+                    self._beyond.append((index, view.locate(span.start, span.end).start))
+                    break
                 if not view.may_begin(span.start):
                     continue
                 spot = view.locate(span.start, span.end)

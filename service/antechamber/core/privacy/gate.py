@@ -89,12 +89,15 @@ class Gate:
         return self._scan(values, scope, self._levels[scope].wanted).findings
 
     def find_private(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
-        """Find what makes an event private in a scope, as `scan` does; other rules are skipped."""
+        """Find what `examine` finds."""
         return self.examine(values, scope).findings
 
     def examine(self, values: dict[str, Any], scope: Scope | None = None) -> Examination:
-        """Find what `find_private` finds, with the steps that this took."""
-        found = self._scan(values, scope, self._levels[scope].refusing)
+        """Find what makes an event private in a scope, with the steps that this took.
+
+        A text that has more than 100 values of a rule is found as a whole, so that a mask leaves out none of them.
+        """
+        found = self._scan(values, scope, self._levels[scope].refusing, whole=True)
         return Examination([one for one in found.findings if one.is_private], found.steps)
 
     def is_clean(self, values: dict[str, Any]) -> bool:
@@ -129,10 +132,15 @@ class Gate:
     def _search(self, wanted: frozenset[int]) -> Search:
         return Search(self._engine, self._engine.prefilter(wanted))
 
-    def _scan(self, values: dict[str, Any], scope: Scope | None, wanted: frozenset[int]) -> Examination:
+    def _scan(
+        self, values: dict[str, Any], scope: Scope | None, wanted: frozenset[int], *, whole: bool = False
+    ) -> Examination:
+        """Scan by some rules; with `whole`, a text that may have more values than are reported is a finding itself."""
         document = EventText(values)
         search = self._search(wanted)
         seen = list(islice(search.look(document), _MOST))
+        if whole:
+            seen += search.beyond(document)
         if not seen:
             return Examination([], search.steps)
         hidden = {document.name_index(one.part) for one in seen if document.place(one.part).is_name}

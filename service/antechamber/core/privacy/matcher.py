@@ -10,6 +10,7 @@ from antechamber.core.privacy.context_words import context_pattern, has_word
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.edits import LOOSE
 from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.key_blocks import end_of_block
 from antechamber.core.privacy.prefilter import Areas
 from antechamber.core.privacy.registry import CHECKS, LOOKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
@@ -140,7 +141,7 @@ class Matcher:
             effort.spend(_PLACED)
             near = self._context is None or self._is_near(whole, match_start, match_end)
             if near or self.rule.without_context != "off":
-                yield Span(start, end, near)
+                yield Span(start, end_of_block(whole, start, end) if self.rule.kind == "secret" else end, near)
 
     def _searched(self, whole: str, effort: Effort) -> Iterator[tuple[int, int, int, int]]:
         assert self._search is not None  # noqa: S101 -- narrows the type

@@ -5,12 +5,14 @@ most one span. A span is shown as a mask of fixed width, which hides how long th
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antechamber.core.admission.canonical import escape_pointer
 from antechamber.core.conversion import parse_json
@@ -27,7 +29,17 @@ _LAST_SHORT: Final = 0xFFFF
 """The last code point that TOML writes with four digits."""
 _AROUND: Final = 60
 """Code points beside a value in an example."""
+_SHORTEST_REPEATED: Final = 4
+"""Characters of the shortest value that is masked in each place of an event."""
+_SHORTEST_PART: Final = 6
+"""The same for a part of a value."""
+_AROUND_VALUES: Final = " \t\r\n\"'`.,;:"
+"""Signs around a value that are none of it."""
+_PARTS: Final = re.compile(r"[\s:/@?&=\"'`,;<>()]+")
+"""What is between the user, the password and the host of an address."""
 _REDACTABLE: Final = ("/payload", "/source_span", "/supersedes", "/derived_from")
+_CONTRACT_OBJECTS: Final = frozenset({"/payload", "/source_span"})
+"""Objects whose names are those of the contract."""
 _CLAIMS: Final = frozenset({"/supersedes", "/derived_from"})
 CONTENT: Final = "/payload/content"
 _KIND: Final = "/payload/kind"
@@ -109,20 +121,64 @@ def spans_of(event: SealedEvent) -> list[MaskedSpan]:
     A finding about an object, which is one in a name, masks all values below it. One that points to nothing, or too
     many of them, mask everything.
     """
-    values = dict(_walk(event.members))
-    everything = len(event.findings) >= MAX_SPANS or any(one.pointer not in values for one in event.findings)
+    values, findings = dict(_walk(event.members)), _find_all(event)
+    everything = len(findings) >= MAX_SPANS or any(one.pointer not in values for one in findings)
     spans: list[MaskedSpan] = []
     for pointer, value in _leaves(event):
-        own = [one for one in event.findings if one.pointer == pointer]
+        own = [one for one in findings if one.pointer == pointer]
         # The kind has a grammar of its own, in which nothing could be redacted.
         all_of_it = everything and pointer != _KIND
-        above = [one for one in event.findings if all_of_it or (one.pointer and pointer.startswith(f"{one.pointer}/"))]
+        above = [one for one in findings if all_of_it or (one.pointer and pointer.startswith(f"{one.pointer}/"))]
         if above or not isinstance(value, str):
             rule_ids = tuple(sorted({one.rule_id for one in (*own, *above)}))
             spans += [_whole_span(len(spans) + 1, pointer, value, rule_ids)] if rule_ids else []
         else:
             spans += _joined(own, value, len(spans) + 1)
     return spans
+
+
+def _find_all(event: SealedEvent) -> list[Finding]:
+    """Return the findings of an event, and one more for each further place of a value that they name.
+
+    A rule that needs the word `password` finds a password once, and the text may say it again.
+    """
+    values, findings = dict(_walk(event.members)), list(event.findings)
+    known: dict[str, Finding] = {}
+    for finding in event.findings:
+        value = values.get(finding.pointer)
+        if isinstance(value, str) and 0 <= finding.start < finding.end <= len(value):
+            for part in _repeatable(value[finding.start : finding.end]):
+                known.setdefault(part, finding)
+    for pointer, value in values.items():
+        if pointer not in _CONTRACT_OBJECTS:
+            for part, finding in known.items():
+                findings += (replace(finding, pointer=pointer, start=s, end=e) for s, e in _places_of(part, value))
+    return list(dict.fromkeys(findings))
+
+
+def _repeatable(value: str) -> Iterator[str]:
+    """Yield the parts of a found value that are masked wherever they are: itself, and the password of an address."""
+    bare = value.strip(_AROUND_VALUES)
+    if len(bare) >= _SHORTEST_REPEATED:
+        yield bare
+        for part in _PARTS.split(bare):
+            if len(part) >= _SHORTEST_PART and not part.isalpha() and not part.isdigit() and "." not in part:
+                yield part
+
+
+def _places_of(part: str, value: Any) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a part in a value; 0 to 0 is all of a number, or an object with such a name."""
+    match value:
+        case str():
+            # A word is no part of a longer one; another value may be.
+            edge = r"\b" if part.isascii() and part.isalpha() else ""
+            yield from (match.span() for match in re.finditer(f"{edge}{re.escape(part)}{edge}", value))
+        case dict():
+            if any(part in name for name in value):
+                yield 0, 0
+        case int() | float():
+            if str(value) == part:
+                yield 0, 0
 
 
 def _whole_span(number: int, pointer: str, value: Any, rule_ids: tuple[str, ...]) -> MaskedSpan:
@@ -181,7 +237,7 @@ def mask_members(event: SealedEvent, spans: list[MaskedSpan], revealed: int = 0)
     """
     shown = []
     by_pointer = {pointer: list(own) for pointer, own in groupby(spans, lambda span: span.pointer)}
-    hidden = {finding.pointer for finding in event.findings} & dict(_walk(event.members)).keys()
+    hidden = {finding.pointer for finding in _find_all(event)} & dict(_walk(event.members)).keys()
     for pointer, value in _leaves(event):
         own = by_pointer.get(pointer, [])
         named = next((above for above in hidden if pointer.startswith(f"{above}/")), pointer)
@@ -223,7 +279,7 @@ def redact(event: SealedEvent, spans: list[MaskedSpan], content: str) -> dict[st
     """
     by_pointer = {pointer: list(own) for pointer, own in groupby(spans, lambda span: span.pointer)}
     named = {path for path, value in _walk(event.members) if isinstance(value, dict)}
-    hidden = {one.pointer for one in event.findings} & named
+    hidden = {one.pointer for one in _find_all(event)} & named
     kept = {
         name.removeprefix("/"): _redacted(value, name, by_pointer, hidden)
         for name, value in event.members.items()
