@@ -215,3 +215,53 @@ def test_a_sentence_about_secrets_is_harmless(text: str) -> None:
 def test_the_new_password_is_found_beside_the_old_one(text: str, values: list[str]) -> None:
     """A correction names two values; the first one does not hide the second."""
     assert any(values[1] in one for one in found(text.format(*values)))
+
+
+MARKS = ['"{}"', "'{}'", "`{}`", "**{}**", "„{}“", "«{}»", "「{}」"]
+
+
+@pytest.mark.parametrize("marked", MARKS)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The password is {}.",
+        "The API key is {}.",
+        "Das Passwort lautet {}.",
+        "Le mot de passe est {}.",
+        "La contraseña es {}.",
+        "密码是{}。",
+        "パスワードは{}です。",
+        "Log in as root with {} on the console.",
+    ],
+)
+def test_marks_around_a_value_hide_nothing(sentence: str, marked: str) -> None:
+    """Texts in Markdown set most values in marks; the words around the marks decide."""
+    for value in ("mop" + "Vex81kr", "Kq93mZtLw72x" + "VbNpQ5yTz4Wm", "q8V~3kLm2Zt9" + "Xw-4Rn7Pb1Yc"):
+        assert found(sentence.format(marked.format(value)))
+
+
+DIGEST = "ce18c458468cdea846a610b30c822e29"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The Redis key {DIGEST} expires after an hour.",
+        f"The worker stores the artifact under the cache key {DIGEST} and reuses it.",
+        f"restore key {DIGEST}",
+        f"cache_key={DIGEST}",
+        f"IDEMPOTENCY_KEY: {DIGEST}",
+        f'object_key = "{DIGEST}"',
+        f"pass {DIGEST} finished",
+        f"request token count for {DIGEST * 2}",
+        "The product code is 724313443.",
+        "The status code is 747500497.",
+        "Der Fehlercode lautet 62204284.",
+        "The password was changed on 2024-05-01.",
+        "user: admin, password: see KeePass entry 12",
+        "mysqladmin -u root -p$MYSQL_ROOT_PASSWORD ping",
+    ],
+)
+def test_digests_and_numbers_with_other_names_are_none(text: str) -> None:
+    """Keys of caches and rows, codes of products and errors, and dates are near the same words as secrets."""
+    assert found(text) == []

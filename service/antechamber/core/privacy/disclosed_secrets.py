@@ -216,7 +216,7 @@ def placed_values(
             if judged > _MOST:
                 raise EffortSpentError
             effort.spend(_JUDGED)
-            placed = PlacedValue(value, start, end, Around.read(text, start, end, (first, last)))
+            placed = PlacedValue(value, start, end, Around.read(text, start, end, (first, last)).without_marks())
             if placed.around.count_words() >= _FEWEST_WORDS:
                 yield placed
 

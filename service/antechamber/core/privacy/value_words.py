@@ -42,6 +42,9 @@ _PLACES_BEHIND: Final = (">0", ">1"), ">>0", ">>1"
 _STEMS: Final = (4, 6)
 """Characters of the beginnings that words with the same stem share."""
 _STOPS: Final = frozenset(".;!?\n\u3002\uff01\uff1b\uff1f")
+_OPENING: Final = frozenset("\"'`*\u00b4\u201c\u2018\u201e\u201a\u00ab\u00bb\u2039\u300c\u300e")
+_CLOSING: Final = frozenset("\"'`*\u00b4\u201d\u2019\u201c\u2018\u00bb\u00ab\u203a\u300d\u300f")
+"""Marks around a value: quotation marks, and those of Markdown for code and bold letters."""
 _LONGEST_SHAPE: Final = 10
 _HEXADECIMAL: Final = re.compile("[0-9a-f]{7,}|[0-9A-F]{7,}")
 _YEAR: Final = re.compile("(?:19|20)[0-9]{2}")
@@ -163,6 +166,15 @@ class Around(NamedTuple):
         before = TOKEN.findall(text, reach[0], start)[-_BEFORE:]
         behind = TOKEN.findall(text, end, reach[1])[:_BEHIND]
         return cls([*map(_key_of, reversed(before))], [*map(_key_of, behind)])
+
+    def without_marks(self) -> "Around":
+        """Return what is around a value and the marks in which a text may set it, such as quotation marks."""
+        number = 0
+        for left, right in zip(self.before, self.behind, strict=False):
+            if left not in _OPENING or right not in _CLOSING:
+                break
+            number += 1
+        return Around(self.before[number:], self.behind[number:]) if number else self
 
     def count_words(self) -> int:
         """Return the number of words; signs of scripts without blanks are words too."""
