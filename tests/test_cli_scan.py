@@ -228,6 +228,41 @@ def test_a_large_file_takes_bounded_memory(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 2_400
 
 
+def test_what_git_lists_and_has_no_text_is_skipped(tmp_path: Path) -> None:
+    """Folders of submodules and links to nothing keep no other file from being scanned."""
+    (tmp_path / "module").mkdir()
+    (tmp_path / "filled" / ".git").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    (tmp_path / "text").write_text(f"use {TOKEN} now")
+    result = scan("--", *(str(tmp_path / name) for name in ("module", "filled", "link", "text")))
+    assert result.exit_code == 1
+    assert result.stdout.count("github-token") == 1
+    assert [line.partition(" skipped")[2] for line in result.stderr.splitlines()] == [
+        ", because it is the folder of a submodule",
+        ", because it is the folder of a submodule",
+        ", because it is a link to nothing",
+    ]
+
+
+def test_the_name_of_a_file_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind two hyphens a file may have the name of one."""
+    monkeypatch.chdir(tmp_path)
+    Path("--help").write_text(f"use {TOKEN} now")
+    assert scan("--", "--help").exit_code == 1
+
+
+def test_a_long_file_with_many_names_of_passwords_is_scanned_in_small_pieces(tmp_path: Path) -> None:
+    """What takes too much effort as one text is no finding of a file, unless it does in small pieces too."""
+    file = tmp_path / "text"
+    file.write_text("def login(user, passwd='', acct=''): return auth(user, passwd)\n" * 900)
+    assert scan(str(file)).exit_code == 0
+    with file.open("a") as more:
+        more.write(f"use {TOKEN} now")
+    assert scan(str(file)).stdout.count("github-token") == 1
+    file.write_text("%25252541 " * 6_000)
+    assert "too-many-look-alikes" in scan(str(file)).stdout
+
+
 def test_wrong_usage_has_status_2(tmp_path: Path, policies: Path) -> None:
     """A missing file, a folder, an unknown option, no file and a wrong policy folder are wrong usage."""
     (policies / "detectors" / "own.toml").write_text("[[rule]]\n")

@@ -17,9 +17,7 @@ from antechamber.resources import folder
 
 
 @click.command()
-@click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
-)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("--ndjson", is_flag=True, help='Read one {"id", "text"} or {"id", "body"} per line.')
 @policies_option("Policy folder with the rules and their actions. Default: the shipped policy.")
 @json_option
@@ -27,7 +25,8 @@ def scan(files: tuple[str, ...], policies: Path | None, *, ndjson: bool, as_json
     """Scan texts for secrets, personal data, hostile and hidden text; FILE may be - for standard input.
 
     Prints one line per finding: file, line, column, what was found, rule and action, never the value. Findings with
-    the action warn do not change the exit status.
+    the action warn do not change the exit status. Submodules and links to nothing are skipped. Write -- before names
+    that a program lists: they may begin with a hyphen.
 
     Exit status 1: a finding has the action reject or quarantine, or a file or line cannot be read. 2: wrong usage.
     """
@@ -36,7 +35,7 @@ def scan(files: tuple[str, ...], policies: Path | None, *, ndjson: bool, as_json
     except PolicyError as error:
         raise click.UsageError(str(error)) from None
     refused = False
-    for file in files:
+    for file in _readable(files):
         name = click.format_filename(file)
         for hit in _scan_file(scanner, file, ndjson=ndjson):
             refused |= hit.finding.is_private
@@ -46,6 +45,26 @@ def scan(files: tuple[str, ...], policies: Path | None, *, ndjson: bool, as_json
                 # A line of JSON has no place for the number and the reason of an unreadable one.
                 say(_describe(hit, name), err=as_json)
     sys.exit(int(refused))
+
+
+def _readable(files: tuple[str, ...]) -> list[str]:
+    """Return the files that have a text; a list from Git also has folders of submodules, and links to nothing.
+
+    Raises UsageError if a file does not exist, or is another folder, of which nothing would be scanned.
+    """
+    readable = []
+    for file in files:
+        path, name = Path(file), click.format_filename(file)
+        if file == "-" or path.is_file() or (path.exists() and not path.is_dir()):
+            readable.append(file)
+        elif path.is_symlink() and not path.exists():
+            say(f"{name}: skipped, because it is a link to nothing", err=True)
+        elif path.is_dir() and ((path / ".git").exists() or not any(path.iterdir())):
+            say(f"{name}: skipped, because it is the folder of a submodule", err=True)
+        else:
+            message = f"{name} is a folder; name its files" if path.is_dir() else f"there is no file {name}"
+            raise click.UsageError(message)
+    return readable
 
 
 def _scan_file(scanner: FileScanner, file: str, *, ndjson: bool) -> Iterator[Hit]:

@@ -8,10 +8,13 @@ from msgspec import Raw, Struct
 
 from antechamber.core.privacy import Finding, Gate
 from antechamber.core.privacy.entries import NO_ID, Entry, UnreadableError, read_entry
-from antechamber.core.privacy.pieces import TextPiece, cut_pieces
+from antechamber.core.privacy.pieces import PIECE, TextPiece, cut_pieces
+from antechamber.core.privacy.rule import UNVERIFIED
 
 CHUNK: Final = 65_536
 """Bytes of a file, or code points of a text, that are taken at once."""
+SMALL_PIECE: Final = 16_384
+"""Bytes of the pieces of a text whose scan as one piece takes too much effort."""
 MAX_LINE: Final = 16 << 20
 """Bytes of the longest line that is read."""
 UNREADABLE: Final = "unreadable"
@@ -73,12 +76,18 @@ class FileScanner:
         chunks = (text[place : place + CHUNK] for place in range(0, len(text), CHUNK))
         return (finding for _, finding in self._scan_pieces(chunks))
 
-    def _scan_pieces(self, chunks: Iterable[str]) -> Iterator[tuple[TextPiece, Finding]]:
-        """Yield the findings of a text with offsets in the whole text, each once, and the piece of each."""
+    def _scan_pieces(self, chunks: Iterable[str], most: int = PIECE) -> Iterator[tuple[TextPiece, Finding]]:
+        """Yield the findings of a text with offsets in the whole text, each once, and the piece of each.
+
+        A piece that takes too much effort is scanned in smaller ones: a file of code is no event, and may have as many
+        names of passwords as several events.
+        """
         earlier: list[Finding] = []
-        for piece in cut_pieces(chunks):
-            found = [_shift(finding, piece.offset) for finding in self._gate.scan({"": piece.text})]
-            found.sort(key=lambda one: one.start)
+        for piece in cut_pieces(chunks, most):
+            found = self._gate.scan({"": piece.text})
+            if most > SMALL_PIECE and any(one.rule_id == UNVERIFIED for one in found):
+                found = [one for _, one in self._scan_pieces([piece.text], SMALL_PIECE)]
+            found = sorted((_shift(one, piece.offset) for one in found), key=lambda one: one.start)
             yield from ((piece, one) for one in found if not any(_is_same(one, other) for other in earlier))
             earlier = found
 

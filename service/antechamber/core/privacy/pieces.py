@@ -30,28 +30,28 @@ class TextPiece(Struct, frozen=True):
         return self.line + before, start - self.text.rfind("\n", 0, start)
 
 
-def cut_pieces(chunks: Iterable[str]) -> Iterator[TextPiece]:
-    """Yield overlapping pieces of a text that arrives in chunks of about a piece; an empty text is one empty piece.
+def cut_pieces(chunks: Iterable[str], most: int = PIECE) -> Iterator[TextPiece]:
+    """Yield overlapping pieces of `most` bytes of a text that arrives in chunks; an empty text is one empty piece.
 
     Pieces begin and end at the end of a line where possible, because a cut inside a word could hide or make a value.
     """
     piece = TextPiece("")
     for chunk in chunks:
         piece = TextPiece(piece.text + chunk, piece.offset, piece.line, piece.column)
-        while size := _find_size(piece.text):
+        while size := _find_size(piece.text, most):
             end = _find_end(piece.text, size)
             yield TextPiece(piece.text[:end], piece.offset, piece.line, piece.column)
             piece = _drop(piece, _find_start(piece.text, end))
     yield piece
 
 
-def _find_size(text: str) -> int:
+def _find_size(text: str, most: int) -> int:
     """Return the code points of the longest piece of a text that is too long for one; 0 if it is not."""
     # No character has more than four bytes.
-    if len(text) <= PIECE // 4:
+    if len(text) <= most // 4:
         return 0
     data = text.encode()
-    return len(data[:PIECE].decode(errors="ignore")) if len(data) > PIECE else 0
+    return len(data[:most].decode(errors="ignore")) if len(data) > most else 0
 
 
 def _find_end(text: str, size: int) -> int:
