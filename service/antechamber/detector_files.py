@@ -54,6 +54,7 @@ _WANTED: Final = {
     "placeholders": 'a list of patterns, e.g. ["your-.*"]',
     "general": "true or false",
     "in_uuids": "true or false",
+    "block": "true or false",
     "hit": "a list of texts, or of lists of pieces that are joined",
     "miss": "a list of texts, or of lists of pieces that are joined",
 }

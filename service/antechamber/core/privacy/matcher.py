@@ -141,7 +141,7 @@ class Matcher:
             effort.spend(_PLACED)
             near = self._context is None or self._is_near(whole, match_start, match_end)
             if near or self.rule.without_context != "off":
-                yield Span(start, end_of_block(whole, start, end) if self.rule.kind == "secret" else end, near)
+                yield Span(start, end_of_block(whole, start, end) if self.rule.block else end, near)
 
     def _searched(self, whole: str, effort: Effort) -> Iterator[tuple[int, int, int, int]]:
         assert self._search is not None  # noqa: S101 -- narrows the type

@@ -61,6 +61,8 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a finding is dropped where a rule that is not general finds something too."""
     in_uuids: bool = False
     """Whether the rule also finds values that overlap a UUID (RFC 9562)."""
+    block: bool = False
+    """Whether the value goes on in the lines of base64 that follow it."""
     hit: tuple[Example, ...] = ()
     """Texts in which the rule finds something."""
     miss: tuple[Example, ...] = ()
