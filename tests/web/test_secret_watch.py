@@ -2,6 +2,7 @@
 
 import html
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -164,14 +165,57 @@ def test_what_is_remembered_of_secrets_is_bounded(service: Service, monkeypatch:
     assert "under 3 or more keys" in watch.alarms()[0]
 
 
-def test_findings_without_a_value_are_not_compared(service: Service) -> None:
-    """Personal values, and what is below a name that is a secret itself, raise no alarm."""
+def test_only_secrets_are_compared(service: Service) -> None:
+    """Personal values raise no alarm; a secret below a name that is one itself does, and so does the name."""
     for number in range(2):
         service.submit(event(f"Pay to DE89 3704 0044 0532 0130 00, {number}."))
+    watch = service.state.admission.secrets
+    assert watch.alarms() == []
+    for number in range(2):
         attributes = {f"ghp_{'a1' * 18}": {"a": f"See {SECRET}."}}
         answer = service.submit(event(payload={"kind": "fact", "content": f"{number}", "attributes": attributes}))
         assert answer.status_code in {400, 422}
-    assert service.state.admission.secrets.alarms() == []
+    assert len(watch.alarms()) == 2
+
+
+FORMS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "base64": lambda token: event(f"See {b64encode(token.encode()).decode()} here."),
+    "percent": lambda token: event("See " + "".join(f"%{ord(sign):02x}" for sign in token)),
+    "zero width": lambda token: event(f"See {token[:9]}\u200b{token[9:]} here."),
+    "full width": lambda token: event("See " + "".join(chr(ord(sign) + 0xFEE0) for sign in token)),
+    "two lines": lambda token: event(f"See:\n{token[:20]}\n{token[20:]}."),
+    "a tag": lambda token: event(payload={"kind": "fact", "content": "Plain.", "tags": [token]}),
+    "attributes": lambda token: event(
+        payload={"kind": "fact", "content": "Plain.", "attributes": {"a": token[:20], "b": token[20:]}}
+    ),
+    "the key": lambda token: event("Plain.", idempotency_key=token),
+    "glued": lambda token: event(f"See X{token}X{token} here."),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "glued"])
+def test_the_same_secret_in_another_form_raises_an_alarm(service: Service, name: str) -> None:
+    """What is compared is the secret itself, not how an event writes it."""
+    service.submit(event(f"It is {SECRET}."))
+    assert service.submit(FORMS[name](SECRET)).status_code in {400, 422}
+    (alarm,) = service.state.admission.secrets.alarms()
+    assert "came under 2 keys" in alarm
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_token_of_this_service_is_recognized_in_any_form(service: Service, form: Callable[[str], Any]) -> None:
+    """Its checksum shows that it is one; the alarm names its holder."""
+    assert service.submit(form(service.token("tool:watcher"))).status_code in {400, 422}
+    (alarm,) = until(service.state.admission.secrets.alarms, "the token is looked up")
+    assert "the producer token of tool:watcher" in alarm
+
+
+def test_the_password_of_an_address_is_compared_with_the_password_itself(service: Service) -> None:
+    """An address has a user and a host beside the secret."""
+    password = "Tr0ub4" + "dor88"
+    service.submit(event(f'It is password = "{password}".'))
+    service.submit(event(f"It is postgres://app:{password}@db.lakeshore.org/x."))
+    assert len(service.state.admission.secrets.alarms()) == 1
 
 
 def test_a_secret_is_recognized_in_every_place(service: Service) -> None:

@@ -241,7 +241,8 @@ class Admission:
             message = "the texts of this producer take too long to scan; send them more slowly, or shorter"
             return self.refusal([Reason(code="rate-limited", message=message)], echo_of(submission))
         found = force.gate.examine(values, submission.submission_scope)
-        self._steps.charge(name, found.steps, limit)
+        # The values of a private event are searched once more, for the alarms about them.
+        self._steps.charge(name, found.steps * (2 if found.findings else 1), limit)
         return found.findings
 
     def check_rate(self, bearer: Bearer) -> None:
@@ -268,13 +269,13 @@ class Admission:
     ) -> Candidate | Reply:
         for rule_id in {finding.rule_id for finding in findings}:
             self.meters.count(metrics.FINDINGS, rule_id)
-        if findings and any(finding.pointer == KEY_POINTER for finding in findings):
+        if findings:
+            self.secrets.note(submission, findings, force)
+        if any(finding.pointer == KEY_POINTER for finding in findings):
             message = "the key looks like a private value; choose a random one"
             reason = Reason(code="key-invalid", message=message, pointer=KEY_POINTER)
             return self.refusal([reason], echo_of(submission))
-        if findings:
-            self.secrets.note(submission, findings, force)
-        elif submission.visibility != "private":
+        if not findings and submission.visibility != "private":
             findings = self._splits.check(submission, force.gate, now)
         candidate = make_candidate(submission, findings, self._secret, force.judge(submission, now), channel, now)
         if candidate.private and self._seals(candidate, force):

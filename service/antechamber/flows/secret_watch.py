@@ -17,7 +17,7 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.access.secret_format import digest_secret, has_checksum
-from antechamber.core.admission.canonical import strings_of
+from antechamber.core.admission.scanned_values import scanned_values
 from antechamber.core.admission.submission import Submission
 from antechamber.core.errors import AntechamberError
 from antechamber.core.policy import DAY
@@ -79,27 +79,17 @@ class SecretWatch:
 
     def note(self, submission: Submission, findings: Sequence[Finding], force: ActivePolicy) -> None:
         """Note the secrets that were found in a submission; nothing of them is kept but a keyed digest."""
-        others = {rule.rule_id for rule in force.gate.rules if rule.kind != "secret"}
-        secrets = [one for one in findings if one.rule_id not in others and one.end > one.start]
-        if not secrets:
+        if not any(force.gate.kinds.get(one.rule_id) == "secret" for one in findings):
             return
-        event = {
-            "payload": submission.payload,
-            "source_span": submission.source_span,
-            "scope_id": submission.scope_id,
-            "supersedes": submission.supersedes,
-            "derived_from": submission.derived_from,
-        }
-        texts = dict(strings_of(event, ""))
-        for finding in secrets:
-            if value := texts.get(finding.pointer, "")[finding.start : finding.end]:
-                self._note_value(value, finding.rule_id, submission, force)
+        secrets = force.gate.secrets_in(scanned_values(submission), submission.submission_scope)
+        for value, rule_id in secrets.items():
+            self._note_value(value, rule_id, submission, force)
 
     def _note_value(self, value: str, rule_id: str, submission: Submission, force: ActivePolicy) -> None:
-        own = next((found[0] for found in _OWN.finditer(value) if has_checksum(found[0])), None)
-        digest = blake3(value.encode(), key=self._secret).digest()[:16]
-        if own is not None:
-            self._note_token(own, digest, submission.producer_identity, force)
+        digest = blake3(value.encode(errors="replace"), key=self._secret).digest()[:16]
+        for own in _OWN.findall(value):
+            if has_checksum(own):
+                self._note_token(own, submission.producer_identity, force)
         now, place = self._clock(), (submission.producer_identity, submission.idempotency_key)
         with self._gate:
             seen = self._seen.setdefault(digest, _Seen(now, set()))
@@ -118,9 +108,9 @@ class SecretWatch:
             text = f"The same secret ({title}) came under {number} keys, from {', '.join(producers)}. Replace it."
             self._raise(digest, SecretAlarm(text, now, owners))
 
-    def _note_token(self, own: str, digest: bytes, producer: str, force: ActivePolicy) -> None:
+    def _note_token(self, own: str, producer: str, force: ActivePolicy) -> None:
         """Look a pasted token up, and revoke it if the policy says so, without waiting for it."""
-        now = self._clock()
+        now, digest = self._clock(), blake3(own.encode(), key=self._secret).digest()[:16]
         revoke = force.policy.privacy.revoke_pasted_tokens
         try:
             found = self._store.write(partial(_find_token, digest_secret(own), now, revoke=revoke))

@@ -46,6 +46,8 @@ class Sighting(NamedTuple):
     end: int
     in_context: bool
     decoded: tuple[str, ...] = ()
+    value: str = ""
+    """The value as the view has it in which it became visible."""
 
 
 class Engine:
@@ -209,7 +211,8 @@ class Search:
                 in_pieces = "split" in after_encodings(spot.decoded)
                 if matcher.fits(spot.decoded) and not (in_pieces and span.end - span.start < _SHORTEST_SPLIT):
                     for part, start, end in self._split(index, spot.start, spot.end, event, spot.decoded):
-                        yield Sighting(index, part, start, end, span.in_context, spot.decoded)
+                        value = view.text[span.start : span.end]
+                        yield Sighting(index, part, start, end, span.in_context, spot.decoded, value)
 
     def _split(
         self, index: int, start: int, end: int, event: EventText, decoded: tuple[str, ...]

@@ -12,7 +12,9 @@ from antechamber.core.privacy.effort import Effort
 
 _HEAD: Final = 4
 """Characters before the account number: country and check digits."""
-_BEGINNING: Final = re.compile(r"(?:(?<![0-9A-Za-z])|(?<=IBAN)|(?<=iban))([A-Za-z]{2})[0-9]{2}(?=[ \xa0.-]?[0-9A-Za-z])")
+_BEGINNING: Final = re.compile(
+    r"(?:(?<![0-9A-Za-z])|(?<=IBAN)|(?<=iban))([A-Za-z]{2})[0-9]{2}(?=[ \xa0.-]?[0-9A-Za-z])"
+)
 _GAP: Final = r"[ \xa0.-]?"
 _PART: Final = re.compile("([0-9]+)!([nac])")
 _CLASSES: Final = {"n": "[0-9]", "a": "[A-Za-z]", "c": "[A-Za-z0-9]"}
