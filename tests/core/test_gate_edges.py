@@ -234,3 +234,25 @@ def test_no_text_ends_a_scan_with_an_error(example: str, inserted: list[tuple[in
 def test_half_of_a_surrogate_pair_ends_no_scan() -> None:
     """Text with one has no form in UTF-8; other readers of JSON than that of the service let it pass."""
     assert GATE.find_private({"": "\ud800PASSWD\t\u201dPS" + 'WORD11"'})
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("write ", "anna&#46;schmidt@lake" + "shore.org", " ok"),
+        ("write ", r"ann\x61.schmidt@lake" + "shore.org", " ok"),
+        ('password = "', 'abcK9x" + "def' + "77Qz", '"'),
+    ],
+)
+def test_all_of_a_value_is_found_that_is_encoded_in_part(before: str, value: str, after: str) -> None:
+    """The rest of it, which a view without the encoding shows alone, is not all that a mask has to cover."""
+    found = [(one.start, one.end) for one in GATE.find_private({"": before + value + after})]
+    assert (len(before), len(before + value)) in found
+
+
+def test_a_token_in_two_texts_is_found_in_both_and_in_no_text_between() -> None:
+    """Each piece has its own span."""
+    token = "ghp_" + "A7dl5PEW67" + "zZCpFU9uKaHn" + "GgOvQKAR2SJvCs"
+    values = {"/payload": {"content": f"part one: {token[:20]}", "heading": f"{token[20:]} is the rest"}, "/uri": "a-b"}
+    found = {(one.pointer, one.start, one.end) for one in GATE.find_private(values)}
+    assert found == {("/payload/content", 10, 30), ("/payload/heading", 0, 20)}

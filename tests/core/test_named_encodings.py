@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.named_encodings import find_named
-from antechamber.core.privacy.views import View, all_views
+from antechamber.core.privacy.view import View
+from antechamber.core.privacy.views import all_views
 from support import GATE
 
 PASSWORD = "Heron_" + "Maple42x"

@@ -19,7 +19,7 @@ from antechamber.core.privacy.rule import Rule, join_example
 from antechamber.core.privacy.shapes import coarse_shape, fine_shape, shapes_needed
 from antechamber.core.privacy.splits import is_joint, rows_of_texts, rows_of_token
 from antechamber.core.privacy.texts import Text
-from antechamber.core.privacy.views import Chains
+from antechamber.core.privacy.view import Chains
 from support import GATE, RULES
 
 HITS = [join_example(example) for rule in RULES for example in rule.hit]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.privacy.spaced_values import find_spaced
-from antechamber.core.privacy.views import apply
+from antechamber.core.privacy.view import apply
 from support import GATE
 
 

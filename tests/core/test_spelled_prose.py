@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.privacy.spelled_prose import spelled_out
-from antechamber.core.privacy.views import View
+from antechamber.core.privacy.view import View
 from support import GATE
 
 

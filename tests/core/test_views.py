@@ -20,7 +20,8 @@ from antechamber.core.privacy.folding import fold, fold_sign, is_plain, plain_pu
 from antechamber.core.privacy.joints import find_joints
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.spaced_values import find_spaced
-from antechamber.core.privacy.views import MAX_LEVELS, Chains, View, all_views, apply
+from antechamber.core.privacy.view import Chains, View, apply
+from antechamber.core.privacy.views import MAX_LEVELS, all_views
 from support import GATE
 
 TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"

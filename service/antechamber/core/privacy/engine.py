@@ -10,14 +10,15 @@ from antechamber.core.privacy.document import SEPARATOR, EventText
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import plain_punctuation
 from antechamber.core.privacy.layout import without_layout
-from antechamber.core.privacy.matcher import Matcher, after_encodings
+from antechamber.core.privacy.matcher import Matcher, Span, after_encodings
 from antechamber.core.privacy.prefilter import Prefilter
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.spelled_prose import spelled_out
 from antechamber.core.privacy.splits import Row, rows_of_texts, rows_of_token
 from antechamber.core.privacy.texts import NAME, Text
 from antechamber.core.privacy.turned_runs import find_turned
-from antechamber.core.privacy.views import Chains, View, all_views, apply
+from antechamber.core.privacy.view import Chains, Spot, View, apply
+from antechamber.core.privacy.views import all_views
 
 _MOST: Final = 100
 """Maximum number of values that are reported for one rule, which is enough to refuse."""
@@ -205,29 +206,45 @@ class Search:
                 if number == _MOST:
                     self._beyond.append((index, view.locate(span.start, span.end).start))
                     break
-                if not view.may_begin(span.start):
-                    continue
-                spot = view.locate(span.start, span.end)
-                in_pieces = "split" in after_encodings(spot.decoded)
-                if matcher.fits(spot.decoded) and not (in_pieces and span.end - span.start < _SHORTEST_SPLIT):
-                    for part, start, end in self._split(index, spot.start, spot.end, event, spot.decoded):
-                        value = view.text[span.start : span.end]
-                        yield Sighting(index, part, start, end, span.in_context, spot.decoded, value)
+                if view.may_begin(span.start):
+                    yield from self._sightings(index, view, span, event)
 
-    def _split(
-        self, index: int, start: int, end: int, event: EventText, decoded: tuple[str, ...]
-    ) -> Iterator[tuple[int, int, int]]:
-        """Yield the parts of a span that are new: one, or one in each text that it covers if texts were joined.
+    def _sightings(self, index: int, view: View, span: Span, event: EventText) -> Iterator[Sighting]:
+        """Yield what a span of a view is, by a rule that is given by index, if no earlier view has it."""
+        spot = view.locate(span.start, span.end)
+        in_pieces = "split" in after_encodings(spot.decoded)
+        if not self._engine.matchers[index].fits(spot.decoded) or (
+            in_pieces and span.end - span.start < _SHORTEST_SPLIT
+        ):
+            return
+        value, joined = view.text[span.start : span.end], "split" in spot.decoded
+        if self._is_new(index, spot, joined=joined):
+            for start, end in view.locate_pieces(span.start, span.end):
+                for part, first, last in _parts_of(start, end, event, joined=joined):
+                    yield Sighting(index, part, first, last, span.in_context, spot.decoded, value)
 
-        An empty span is that of the name of a column, which a view has before each cell.
+    def _is_new(self, index: int, spot: Spot, *, joined: bool) -> bool:
+        """Return whether a rule, given by index, did not find a span before, and note it.
+
+        A private value that goes beyond an earlier one is new: its encoded rest belongs to it. Texts that were joined
+        are a guess, which has nothing to add. An empty span is that of the name of a column, which a view has before
+        each cell.
         """
         spans = self._found.setdefault(index, [])
-        if start == end or any(first < end and start < last for first, last in spans):
-            return
-        first_part, last_part = event.find_part(start), event.find_part(end - 1)
-        if first_part != last_part and "split" not in decoded:
-            return
-        spans.append((start, end))
+        overlapping = [span for span in spans if span[0] < spot.end and spot.start < span[1]]
+        may_extend = not joined and self._engine.rules[index].kind in {"secret", "personal"}
+        if spot.start == spot.end or any(
+            not may_extend or (first <= spot.start and spot.end <= last) for first, last in overlapping
+        ):
+            return False
+        spans.append((spot.start, spot.end))
+        return True
+
+
+def _parts_of(start: int, end: int, event: EventText, *, joined: bool) -> Iterator[tuple[int, int, int]]:
+    """Yield the parts of a span: one, or one in each text that it covers if texts were joined."""
+    first_part, last_part = event.find_part(start), event.find_part(end - 1)
+    if first_part == last_part or joined:
         for part in range(first_part, last_part + 1):
             yield part, max(start, event.start(part)), min(end, event.end(part))
 

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from antechamber.core.privacy.edits import Edit
-from antechamber.core.privacy.views import View, apply
+from antechamber.core.privacy.view import View, apply
 
 _TAGS: Final = "a|abbr|b|big|br|code|del|div|em|font|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u|wbr"
 """Elements of HTML that occur within a sentence."""

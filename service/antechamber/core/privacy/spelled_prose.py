@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from antechamber.core.privacy.edits import Edit, without_overlaps
-from antechamber.core.privacy.views import View, apply
+from antechamber.core.privacy.view import View, apply
 
 _LETTER: Final = r"[^\W\d_]"
 _BLANKS: Final = re.compile(rf"(?<!\S){_LETTER}(?:[ \t\u3000]{{1,4}}[^\s\0](?![^\s\0])){{9,}}")
