@@ -305,3 +305,18 @@ def test_an_account_needs_its_countrys_length() -> None:
     """A wrong check digit, length or country is no account, and the search goes on behind it."""
     valid = "DE89 3704 0044 " + "0532 0130 00"
     assert [*find_ibans(f"DE00 1234 ZZ12 3456 {valid} and {valid}", Effort())] == [(20, 47), (52, 79)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("client ::ffff:127.0.0.1 - - GET", []),
+        ("client ::ffff:192.0.2.1, ::ffff:7f00:1", []),
+        ("client ::ffff:88.198.14.7 - -", ["::ffff:88.198.14.7"]),
+        ("host 2a01:4f8::88.198.14.7.", ["2a01:4f8::88.198.14.7"]),
+    ],
+)
+def test_an_address_of_version_4_may_be_written_in_one_of_version_6(text: str, found: list[str]) -> None:
+    """It is found once, and its own range decides (RFC 4291, section 2.5.5.2)."""
+    findings = [one for one in GATE.scan({"": text}) if one.rule_id == "ip-address"]
+    assert [text[one.start : one.end] for one in findings] == found

@@ -106,6 +106,23 @@ def test_a_prefix_and_a_hash_are_no_credential() -> None:
     assert rules(watch, "Commit 9f1c2ab7d09f1c2ab7d09f1c2ab7d09f1c2ab7d0 mends it, step_1 of it.") == []
 
 
+def test_ordinary_events_between_the_parts_hide_nothing() -> None:
+    """Versions and ids push out each other, and not what begins as the tokens of a service do."""
+    watch = SplitWatch()
+    assert rules(watch, f"Part {HEAD + MIDDLE} here.") == []
+    for number in range(3 * split_watch.MAX_EVENTS):
+        assert rules(watch, f"Release v2.14.{number}-rc3 of web3app.") == []
+    assert rules(watch, f"Part {TAIL} here.") == ["github-token"]
+
+
+def test_parts_may_be_values_of_variables() -> None:
+    """The name before an equals sign is no part of the credential."""
+    watch = SplitWatch()
+    assert rules(watch, f"PART1={HEAD + MIDDLE}") == []
+    (finding,) = watch.check(parsed(f"export PART2={TAIL}."), GATE, 0)
+    assert (finding.start, finding.end) == (13, 13 + len(TAIL))
+
+
 def test_the_memory_of_parts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the last events of a producer and the last producers are remembered."""
     watch = SplitWatch()
@@ -113,6 +130,10 @@ def test_the_memory_of_parts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     for number in range(split_watch.MAX_EVENTS):
         assert rules(watch, f"Number {number}zzzzzz here.") == []
     assert rules(watch, f"Part {HEAD + MIDDLE} here.") == []
+    watch = SplitWatch()
+    for number in range(split_watch.MAX_BEGUN + 1):
+        assert rules(watch, f"Part ghp_{number}zzzzzz here.") == []
+    assert len(watch._events["worker:release-bot"]) == split_watch.MAX_BEGUN
     watch = SplitWatch()
     monkeypatch.setattr(split_watch, "MAX_PRODUCERS", 1)
     assert rules(watch, f"Part {HEAD + MIDDLE} here.") == []

@@ -4,7 +4,7 @@ It is kept in memory only, by each process for itself: a restart forgets it.
 """
 
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from typing import Final
 
 from msgspec import Struct
@@ -21,9 +21,11 @@ from antechamber.core.privacy.split_values import (
 
 HOUR: Final = 3_600_000_000
 MAX_EVENTS: Final = 8
-"""Maximum number of events with fragments that are remembered of one producer."""
+"""Maximum number of events with fragments that are remembered of one producer …"""
+MAX_BEGUN: Final = 24
+"""… and of such with the beginning of a token, which ordinary events do not push out."""
 MAX_PRODUCERS: Final = 1000
-"""Maximum number of producers with remembered events; each takes 4 kB at most."""
+"""Maximum number of producers with remembered events; each takes 16 kB at most."""
 
 
 class _Remembered(Struct, frozen=True):
@@ -32,6 +34,8 @@ class _Remembered(Struct, frozen=True):
     source_event_hash: str
     received_at: int
     texts: list[str]
+    has_beginning: bool
+    """Whether one of them begins as the tokens of some service do."""
 
 
 class SplitWatch:
@@ -39,7 +43,7 @@ class SplitWatch:
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
-        self._events: OrderedDict[str, deque[_Remembered]] = OrderedDict()
+        self._events: OrderedDict[str, list[_Remembered]] = OrderedDict()
 
     def check(self, submission: Submission, gate: Gate, now: int) -> list[Finding]:
         """Return findings about fragments that complete a credential; an event without any is remembered."""
@@ -55,7 +59,7 @@ class SplitWatch:
         findings = self._find(gate, submission, earlier, fragments)
         if not findings:
             with self._gate:
-                self._remember(submission, fragments, now)
+                self._remember(submission, gate, fragments, now)
         return findings
 
     def _recent(self, submission: Submission, now: int) -> list[list[str]]:
@@ -63,12 +67,16 @@ class SplitWatch:
         own = submission.source_event_hash
         return [one.texts for one in events if now - one.received_at < HOUR and one.source_event_hash != own]
 
-    def _remember(self, submission: Submission, fragments: list[Fragment], now: int) -> None:
-        events = self._events.setdefault(submission.producer_identity, deque(maxlen=MAX_EVENTS))
+    def _remember(self, submission: Submission, gate: Gate, fragments: list[Fragment], now: int) -> None:
+        events = self._events.setdefault(submission.producer_identity, [])
         self._events.move_to_end(submission.producer_identity)
         if all(one.source_event_hash != submission.source_event_hash for one in events):
             texts = [fragment.text for fragment in fragments]
-            events.append(_Remembered(submission.source_event_hash, now, texts))
+            one = _Remembered(submission.source_event_hash, now, texts, any(map(gate.tokens.is_beginning, texts)))
+            events.append(one)
+            alike = [other for other in events if other.has_beginning == one.has_beginning]
+            if len(alike) > (MAX_BEGUN if one.has_beginning else MAX_EVENTS):
+                events.remove(alike[0])
         while len(self._events) > MAX_PRODUCERS:
             self._events.popitem(last=False)
 

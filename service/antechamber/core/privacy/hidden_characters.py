@@ -42,8 +42,13 @@ _EMOJI: Final = re.compile(
 )
 _MOST_ELEMENTS: Final = 10
 """Joined elements of the longest emoji that is in use."""
-_JOINING: Final = (range(0x600, 0x900), range(0x1800, 0x18B0), range(0xFB50, 0xFE00), range(0xFE70, 0xFEFF))
-"""Arabic, Syriac, N'Ko, Mongolian: scripts whose letters join (UAX 31, rule A1)."""
+_JOINING: Final = (
+    range(0x600, 0x900), range(0x1800, 0x18B0), range(0xFB50, 0xFE00), range(0xFE70, 0xFEFF), range(0x1E900, 0x1E960)
+)  # fmt: skip
+"""Arabic, Syriac, N'Ko, Mongolian, Adlam: scripts whose letters join (UAX 31, rule A1)."""
+_ARABIC: Final = (range(0x620, 0x700),)
+_VIRAMA: Final = 9
+"""The canonical combining class of what ends a consonant without a vowel, in any script (UAX 31, rules A2 and B)."""
 _INDIC: Final = (range(0x900, 0xE00), range(0xF00, 0x10A0), range(0x1780, 0x1800), range(0xA8E0, 0xA900))
 """Scripts with a virama (UAX 31, rules A2 and B)."""
 _UNSPACED: Final = (range(0xE00, 0xF00), range(0x1000, 0x10A0), range(0x1780, 0x1800))
@@ -109,10 +114,20 @@ def _is_needed(text: str, place: int, end: int, in_emoji: Callable[[int], bool])
     if (end - place == 1 and _is_variation(text[place], before)) or in_emoji(place):
         return True
     if code in _JOINERS:
-        return _is_in(before, _INDIC) or (_is_in(before, _JOINING) and (code == _ZWJ or _is_in(after, _JOINING)))
+        return _is_joined(before, after, code)
     if end - place > 1 and not _is_in(after, _EAST_ASIAN):
         return False
     return _is_needed_alone(text, place, before, after)
+
+
+def _is_joined(before: str, after: str, code: int) -> bool:
+    """Return whether the text needs a joiner between two characters."""
+    if _is_in(before, _INDIC) or (before and unicodedata.combining(before) == _VIRAMA):
+        return True
+    if _is_in(before, _JOINING):
+        return code == _ZWJ or _is_in(after, _JOINING)
+    # Persian writes its suffixes behind Latin words with a joiner too.
+    return code != _ZWJ and before.isalpha() and before.isascii() and _is_in(after, _ARABIC)
 
 
 def _is_needed_alone(text: str, place: int, before: str, after: str) -> bool:

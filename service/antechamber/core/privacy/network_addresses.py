@@ -30,7 +30,8 @@ _V6: Final = re.compile(r":[0-9A-Fa-f]{0,4}:")
 _V6_BEGINNING: Final = re.compile(r"(?<![0-9A-Za-z:.])[0-9A-Fa-f]{0,4}\Z")
 _V6_GROUP: Final = 4
 """Digits of a group of version 6."""
-_V6_ADDRESS: Final = re.compile(r"[0-9A-Fa-f:]{4,39}(?![0-9A-Za-z:])")
+_V6_ADDRESS: Final = re.compile(r"[0-9A-Fa-f:]{4,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![0-9A-Za-z:]|\.[0-9])")
+"""An address of version 6, also with one of version 4 at its end (RFC 4291, section 2.5.5.2)."""
 _HARMLESS_V4: Final = (
     (127,),  # loopback
     (169, 254),  # link-local, RFC 3927
@@ -60,19 +61,21 @@ def find_ip_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
 
     Four numbers after a word such as `version` are none. Raises EffortSpentError if there are too many candidates.
     """
-    for match in _V4.finditer(text):
-        effort.spend()
-        if _is_exposed(match[0]) and not _is_version(text, match.start()):
-            yield match.span()
-    end = 0
+    end, longer = 0, set[int]()
     for sign in _V6.finditer(text):
         beginning = _V6_BEGINNING.search(text, max(end, sign.start() - _V6_GROUP), sign.start())
         address = _V6_ADDRESS.match(text, beginning.start()) if beginning else None
         if address is not None:
             effort.spend()
             end = address.end()
+            longer.add(end)
             if _is_long(address[0]) and _is_exposed_v6(address[0]):
                 yield address.span()
+    for match in _V4.finditer(text):
+        effort.spend()
+        # Four numbers may be the end of an address of version 6.
+        if match.end() not in longer and _is_exposed(match[0]) and not _is_version(text, match.start()):
+            yield match.span()
 
 
 def _is_version(text: str, start: int) -> bool:
@@ -104,6 +107,8 @@ def _is_exposed_v6(text: str) -> bool:
         address = IPv6Address(text)
     except ValueError:
         return False
+    if (mapped := address.ipv4_mapped) is not None:
+        return _is_exposed(str(mapped))
     own = address.is_loopback or address.is_unspecified or address.is_link_local or address.is_multicast
     return not own and not any(address in network for network in _HARMLESS_V6)
 

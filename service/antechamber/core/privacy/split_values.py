@@ -15,6 +15,7 @@ from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import EffortSpentError
 from antechamber.core.privacy.engine import Engine, Search
+from antechamber.core.privacy.literals import fold_text
 from antechamber.core.privacy.texts import Text
 from antechamber.core.privacy.values import changes_often, longest_run_of
 
@@ -32,6 +33,8 @@ _FRAGMENT: Final = re.compile(
     r"(?=[A-Za-z0-9_+/=.-]{0,128}?(?:[A-Za-z][0-9]|[0-9][A-Za-z]))[A-Za-z0-9_+/=.-]++"
     r"|[A-Za-z-]++(?<=-)(?![A-Za-z0-9_+/=.]))"
 )
+_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_.-]{0,60}=(?=[^=])")
+"""The name of a variable, and the sign before its value."""
 _BEGINNING: Final = re.compile("[A-Za-z-]+-")
 """A fragment that may be the beginning of a token, without anything of its random part."""
 _SHORTEST_RUN: Final = 12
@@ -58,6 +61,11 @@ class TokenSearch:
         self.rule_ids = frozenset(engine.rules[index].rule_id for index in fitting)
         self._engine = engine
         self._prefilter = engine.prefilter(fitting)
+        self._beginnings = tuple(sorted(self._prefilter.halves.wholes))
+
+    def is_beginning(self, fragment: str) -> bool:
+        """Return whether a fragment begins as the tokens of some service do, which few words of a text do."""
+        return fold_text(fragment).startswith(self._beginnings)
 
     def may_find(self, values: list[str]) -> bool:
         """Return whether the rules may find something in one of the values."""
@@ -75,13 +83,21 @@ def may_hold_fragment(text: str) -> bool:
 def fragments_of(strings: Iterable[tuple[str, str]]) -> list[Fragment]:
     """Return the fragments of an event, given as pointers and strings; at most `MAX_FRAGMENTS`."""
     found = [
-        Fragment(pointer, match.start(), match.start() + len(value), value)
+        Fragment(pointer, match.start() + size, match.start() + len(value), value[size:])
         for pointer, text in strings
         for match in _FRAGMENT.finditer(text)
-        if _SHORTEST <= len(value := match[0].rstrip(".,")) <= MAX_FRAGMENT and not _HEX.fullmatch(value)
+        for value in (match[0].rstrip(".,"),)
+        for size in (_size_of_name(value),)
+        if _SHORTEST <= len(value) - size <= MAX_FRAGMENT and not _HEX.fullmatch(value, size)
     ]
     half = MAX_FRAGMENTS // 2
     return found if len(found) <= MAX_FRAGMENTS else [*found[:half], *found[-half:]]
+
+
+def _size_of_name(value: str) -> int:
+    """Return the length of a name with an equals sign before a value, as in `PART_1=…`."""
+    name = _NAME.match(value)
+    return name.end() if name is not None else 0
 
 
 def joined_values(earlier: list[list[str]], fragments: list[Fragment]) -> Iterator[tuple[Fragment, str]]:
