@@ -354,7 +354,7 @@ def test_a_rule_is_added_as_the_document_shows(tmp_path: Path) -> None:
     file.write_text(DETECTOR)
     assert "acme-key" in antechamber("policy", "check", str(tmp_path), "--rules").stdout
     file.write_text(DETECTOR.replace('miss = ["', 'miss = ["acme_0123456789abcdef01234567 '))
-    assert "acme-key: miss[0]" in antechamber("policy", "check", str(tmp_path)).stderr
+    assert 'own.toml: rule "acme-key": miss[0]' in antechamber("policy", "check", str(tmp_path)).stderr
 
 
 def test_a_source_gets_an_address_as_the_document_shows(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from antechamber.core.conversion import convert
 from antechamber.core.errors import PolicyError
+from antechamber.core.privacy import Gate
 from antechamber.core.privacy.automata import compile_pattern
 from antechamber.core.privacy.registry import CHECKS, SEARCHES
-from antechamber.core.privacy.rule import ACTIONS, KINDS, Rule
+from antechamber.core.privacy.rule import ACTIONS, KINDS, UNVERIFIED, Rule
 from antechamber.core.privacy.separators import pattern_of
 from antechamber.resources import folder
 
@@ -61,6 +62,10 @@ _WANTED: Final = {
 """What to write, by the key of a rule."""
 
 
+_RESERVED: Final = frozenset({*KINDS, UNVERIFIED, "unreadable", "unverified"})
+"""Kinds of rules, and what a scan calls a text that it cannot check or read."""
+
+
 def read_detectors(policies: Path) -> tuple[Rule, ...]:
     """Return the shipped rules and those of a policy folder, which may define a shipped rule again by its id.
 
@@ -74,6 +79,18 @@ def read_detectors(policies: Path) -> tuple[Rule, ...]:
     for name, data in changed.items():
         check_file(name, data)
     return tuple(rules.values())
+
+
+def check_examples(policies: Path, gate: Gate) -> None:
+    """Try the examples of all rules in a gate of the rules of a policy folder.
+
+    Raises PolicyError, whose text names file, rule and key.
+    """
+    broken = list(gate.broken_examples())
+    if broken:
+        files = [*_read_folder(folder("policies") / DETECTORS).items(), *_read_folder(policies / DETECTORS).items()]
+        origins = {rule.rule_id: name for name, data in files for rule in _decode(name, data)}
+        raise PolicyError("\n".join(f'{origins[rule]}: rule "{rule}": {problem}' for rule, problem in broken))
 
 
 def list_files(policies: Path) -> list[Path]:
@@ -158,6 +175,8 @@ def _explain(name: str, text: str, document: Any) -> str:
 
 def _problems(rule: Rule) -> Iterator[tuple[str, str]]:
     """Yield the key and what is wrong with it, for everything that the types do not say."""
+    if rule.rule_id in _RESERVED:
+        yield "id", "the service uses this word itself; write another one"
     if rule.check is not None and rule.check not in CHECKS:
         yield "check", f'"{rule.check}" is no check; write {_WANTED["check"]}'
     if rule.search is not None and rule.search not in SEARCHES:

@@ -214,8 +214,8 @@ def test_an_example_that_does_not_do_what_it_claims_is_named() -> None:
         miss=("ord-5678",),
     )
     assert list(Gate([rule]).broken_examples()) == [
-        "order: hit[0]: the rule finds nothing there",
-        "order: miss[0]: the rule finds something there",
+        ("order", "hit[0]: the rule finds nothing there"),
+        ("order", "miss[0]: the rule finds something there"),
     ]
 
 

@@ -13,9 +13,10 @@ from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, policies_option, show
 from antechamber.cli.terminal import say
 from antechamber.core.counted import counted
-from antechamber.core.errors import AntechamberError, PolicyError
+from antechamber.core.errors import AntechamberError
 from antechamber.core.privacy import KINDS
 from antechamber.core.rehearsal import NOT_REPLAYED, TOTALS, ChangeGroup, RehearsalReport
+from antechamber.detector_files import check_examples
 from antechamber.policy_files import read_policy
 from antechamber.resources import folder
 from antechamber.settings import Location
@@ -37,8 +38,7 @@ def check_policy(policies: Path | None, *, rules: bool, as_json: bool) -> None:
     """
     try:
         checked = read_policy(policies or folder("policies"))
-        if broken := list(checked.gate.broken_examples()):
-            raise PolicyError("\n".join(broken))
+        check_examples(policies or folder("policies"), checked.gate)
     except AntechamberError as error:
         fail(error)
     if as_json:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from antechamber.core.privacy.automata import Offsets
 from antechamber.core.privacy.broken_beginnings import random_runs, rows_of_broken
 from antechamber.core.privacy.document import SEPARATOR, EventText
+from antechamber.core.privacy.edits import LOOSE
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.folding import plain_punctuation
 from antechamber.core.privacy.layout import without_layout
@@ -218,21 +219,21 @@ class Search:
         ):
             return
         value, joined = view.text[span.start : span.end], "split" in spot.decoded
-        if self._is_new(index, spot, joined=joined):
+        if self._is_new(index, spot):
             for start, end in view.locate_pieces(span.start, span.end):
                 for part, first, last in _parts_of(start, end, event, joined=joined):
                     yield Sighting(index, part, first, last, span.in_context, spot.decoded, value)
 
-    def _is_new(self, index: int, spot: Spot, *, joined: bool) -> bool:
+    def _is_new(self, index: int, spot: Spot) -> bool:
         """Return whether a rule, given by index, did not find a span before, and note it.
 
-        A private value that goes beyond an earlier one is new: its encoded rest belongs to it. Texts that were joined
-        are a guess, which has nothing to add. An empty span is that of the name of a column, which a view has before
-        each cell.
+        A private value that goes beyond an earlier one is new: its encoded rest belongs to it. What may have been
+        joined by chance adds nothing to it. An empty span is that of the name of a column, which a view has before each
+        cell.
         """
         spans = self._found.setdefault(index, [])
         overlapping = [span for span in spans if span[0] < spot.end and spot.start < span[1]]
-        may_extend = not joined and self._engine.rules[index].kind in {"secret", "personal"}
+        may_extend = LOOSE.isdisjoint(spot.decoded) and self._engine.rules[index].kind in {"secret", "personal"}
         if spot.start == spot.end or any(
             not may_extend or (first <= spot.start and spot.end <= last) for first, last in overlapping
         ):

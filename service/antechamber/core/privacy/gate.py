@@ -200,8 +200,8 @@ class Gate:
         action = actions[one.rule][0 if one.in_context else 1]
         return Finding(pointer, self.rules[one.rule].rule_id, action, start, end, one.decoded)
 
-    def broken_examples(self) -> Iterator[str]:
-        """Yield a sentence for each example of a rule with another result than it claims."""
+    def broken_examples(self) -> Iterator[tuple[str, str]]:
+        """Yield the id of the rule and a sentence for each example with another result than it claims."""
         everything = frozenset(range(len(self.rules)))
         for index, rule in enumerate(self.rules):
             for name, examples in (("hit", rule.hit), ("miss", rule.miss)):
@@ -210,7 +210,7 @@ class Gate:
                     found = any(one.rule == index for one in self._search(everything).look(document))
                     if found != (name == "hit"):
                         problem = "finds nothing there" if name == "hit" else "finds something there"
-                        yield f"{rule.rule_id}: {name}[{number}]: the rule {problem}"
+                        yield rule.rule_id, f"{name}[{number}]: the rule {problem}"
 
 
 @lru_cache(maxsize=4)
