@@ -830,3 +830,22 @@ def test_a_producer_with_costly_texts_has_to_wait(flows: Flows, policies: Path) 
     statuses = asyncio.run(submit_all())
     assert statuses[0] == 422
     assert statuses[-2:] == [429, 201]
+
+
+def test_a_producer_with_costly_clean_texts_has_to_wait(flows: Flows, policies: Path) -> None:
+    """What costs more than texts of its size do is charged, also where nothing is found; other texts are not."""
+    write_policies(policies, scopes="[limits]\nscan_steps_per_second = 1000\n")
+    admission = Admission(flows.store, PolicyReloader(policies), SECRET, EventVault(SECRET), Clock(), os.urandom)
+
+    async def submit(text: str) -> int:
+        return (await admission.submit(msgspec.json.encode(event(text)), [], BOT)).status
+
+    async def submit_all() -> list[list[int]]:
+        plain = "Run the migration before the deploy, then look at the log.\n" * 500
+        costly = "def login(user, passwd='', acct=''): return auth(user, passwd)\n" * 200
+        plain_ones = [await submit(f"{plain}{number}") for number in range(9)]
+        costly_ones = [await submit(f"{costly}{number}") for number in range(9)]
+        return [plain_ones, costly_ones, [await submit("Run the migration.")]]
+
+    plain_ones, costly_ones, last = asyncio.run(submit_all())
+    assert (set(plain_ones), costly_ones[0], costly_ones[-1], last) == ({201}, 201, 429, [201])

@@ -33,6 +33,7 @@ DIFFERENT = {
     "records_of_memories": "as in wanted_terms",
     "listed_proposals": "as in wanted_terms",
     "all_memories_matching": "tsvector here and FTS5 there",
+    "give_up_promotion": "SQLite has no roles",
 }
 """Statements that PostgreSQL overrides, and a part of the reason in their comment."""
 ONLY_HERE = {

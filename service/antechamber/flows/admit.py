@@ -56,6 +56,8 @@ MAX_LONG: Final = 256
 """Maximum number of long bodies that wait for the worker thread or run in it; each takes about 30 ms at most."""
 
 
+_USUAL_STEPS: Final = 1
+"""Binary logarithm of the bytes of an event for which one step of scanning is usual."""
 MAX_BATCHES: Final = 8
 """Maximum number of batches that wait for the worker thread or run in it; each takes about 2 seconds at most."""
 
@@ -233,17 +235,26 @@ class Admission:
 
     def _scan(self, submission: Submission, force: ActivePolicy) -> list[Finding] | Reply:
         """Return what makes a submission private in its scope; a Reply if its producer used up its scan steps."""
-        values = scanned_values(submission)
-        if force.gate.is_clean(values):
-            return []
+        values, size = scanned_values(submission), submission.size
         name, limit = submission.producer_identity, force.policy.limits.scan_steps_per_second
+        if size > LONG and not self._steps.may_scan(name, limit):
+            return self._refuse_scan(submission)
+        look = force.gate.look_quickly(values)
+        if look.is_clear:
+            # A clean text costs its producer only what others of its size do not.
+            if look.steps > size >> _USUAL_STEPS:
+                self._steps.charge(name, look.steps - (size >> _USUAL_STEPS), limit)
+            return []
         if not self._steps.may_scan(name, limit):
-            message = "the texts of this producer take too long to scan; send them more slowly, or shorter"
-            return self.refusal([Reason(code="rate-limited", message=message)], echo_of(submission))
+            return self._refuse_scan(submission)
         found = force.gate.examine(values, submission.submission_scope)
         # The values of a private event are searched once more, for the alarms about them.
         self._steps.charge(name, found.steps * (2 if found.findings else 1), limit)
         return found.findings
+
+    def _refuse_scan(self, submission: Submission) -> Reply:
+        message = "the texts of this producer take too long to scan; send them more slowly, or shorter"
+        return self.refusal([Reason(code="rate-limited", message=message)], echo_of(submission))
 
     def check_rate(self, bearer: Bearer) -> None:
         """Count an attempt.

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from antechamber.core.contract import SCOPES, Scope
 from antechamber.core.privacy.document import EventText
-from antechamber.core.privacy.engine import Engine, Search, Sighting, compile_rules
+from antechamber.core.privacy.engine import Engine, QuickLook, Search, Sighting, compile_rules
 from antechamber.core.privacy.rule import (
     ACTIONS,
     REFUSING,
@@ -131,6 +131,10 @@ class Gate:
 
         False means that a full scan is needed.
         """
+        return self.look_quickly(values).is_clear
+
+    def look_quickly(self, values: dict[str, Any]) -> QuickLook:
+        """Return what `is_clean` does, with the steps that this took."""
         return self._engine.is_clear(EventText(values), self._any_refusing)
 
     def actions_of(self, index: int) -> dict[Scope | None, tuple[Action, Action]]:
@@ -149,7 +153,7 @@ class Gate:
 
     def is_clear_of(self, rules: frozenset[int], values: dict[str, Any]) -> bool:
         """Return quickly whether none of some own rules, given by index, finds anything in an event."""
-        return self._engine.is_clear(EventText(values), self._engine.prefilter(rules))
+        return self._engine.is_clear(EventText(values), self._engine.prefilter(rules)).is_clear
 
     def is_private_name(self, name: str) -> bool:
         """Return whether a name is a private value itself, so that no answer repeats it."""

@@ -50,4 +50,4 @@ SELECT id FROM memories WHERE memory_id = :memory_id FOR NO KEY UPDATE
 
 -- name: give_up_promotion
 -- Why: a role that decides may not write submissions and proposals; SQLite has no roles.
-SET LOCAL ROLE antechamber_admission
+SELECT set_config('role', 'antechamber_admission', true)
