@@ -250,7 +250,7 @@ def test_all_of_a_value_is_found_that_is_encoded_in_part(before: str, value: str
     assert (len(before), len(before + value)) in found
 
 
-def test_a_token_in_two_texts_is_found_in_both_and_in_no_text_between() -> None:
+def test_a_token_in_two_texts_is_found_in_both() -> None:
     """Each piece has its own span."""
     token = "ghp_" + "A7dl5PEW67" + "zZCpFU9uKaHn" + "GgOvQKAR2SJvCs"
     values = {"/payload": {"content": f"part one: {token[:20]}", "heading": f"{token[20:]} is the rest"}, "/uri": "a-b"}

@@ -115,6 +115,14 @@ def test_ordinary_events_between_the_parts_hide_nothing() -> None:
     assert rules(watch, f"Part {TAIL} here.") == ["github-token"]
 
 
+def test_numbers_are_no_parts() -> None:
+    """Only strings of a payload may have a part."""
+    payload = {"kind": "fact", "content": f"Part {HEAD + MIDDLE} here.", "attributes": {"size": 7, "on": True}}
+    watch = SplitWatch()
+    assert watch.check(parsed("", payload=payload), GATE, 0) == []
+    assert rules(watch, f"Part {TAIL} here.") == ["github-token"]
+
+
 def test_parts_may_be_values_of_variables() -> None:
     """The name before an equals sign is no part of the credential."""
     watch = SplitWatch()
@@ -290,6 +298,8 @@ def test_a_token_that_is_none_of_ours_raises_no_alarm(service: Service) -> None:
     """A well-formed token that was never issued is refused as private, and that is all."""
     token = "antp_" + "A7dl5PEW67zZCpFU9uKaHnGgOvQKAR2SJvCs"
     assert service.submit(event(f"Use {token} for it.")).status_code == 422
+    wrong = token.replace("A7dl", "B7dl")
+    assert service.submit(event(f'Use password = "{wrong}" for it.')).status_code == 422
     service.state.admission.flush()
     threading.Event().wait(0.1)
     assert service.state.admission.secrets.alarms() == []

@@ -230,11 +230,10 @@ class Search:
             in_pieces and span.end - span.start < _SHORTEST_SPLIT
         ):
             return
-        value, joined = view.text[span.start : span.end], "split" in spot.decoded
         if self._is_new(index, spot):
-            for start, end in view.locate_pieces(span.start, span.end):
-                for part, first, last in _parts_of(start, end, event, joined=joined):
-                    yield Sighting(index, part, first, last, span.in_context, spot.decoded, value)
+            value = view.text[span.start : span.end]
+            for part, start, end in _parts_of(spot, event):
+                yield Sighting(index, part, start, end, span.in_context, spot.decoded, value)
 
     def _is_new(self, index: int, spot: Spot) -> bool:
         """Return whether a rule, given by index, did not find a span before, and note it.
@@ -254,12 +253,12 @@ class Search:
         return True
 
 
-def _parts_of(start: int, end: int, event: EventText, *, joined: bool) -> Iterator[tuple[int, int, int]]:
+def _parts_of(spot: Spot, event: EventText) -> Iterator[tuple[int, int, int]]:
     """Yield the parts of a span: one, or one in each text that it covers if texts were joined."""
-    first_part, last_part = event.find_part(start), event.find_part(end - 1)
-    if first_part == last_part or joined:
-        for part in range(first_part, last_part + 1):
-            yield part, max(start, event.start(part)), min(end, event.end(part))
+    first, last = event.find_part(spot.start), event.find_part(spot.end - 1)
+    if first == last or "split" in spot.decoded:
+        for part in range(first, last + 1):
+            yield part, max(spot.start, event.start(part)), min(spot.end, event.end(part))
 
 
 @lru_cache(maxsize=16)

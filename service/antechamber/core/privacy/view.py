@@ -1,9 +1,9 @@
 """A view: a form of a text in which a value may be visible, with the way back to the original offsets."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import accumulate, compress, pairwise
+from itertools import accumulate, compress
 from typing import NamedTuple
 
 from antechamber.core.privacy.document import SEPARATOR
@@ -91,13 +91,6 @@ class View:
         begin, stop, names = self._above(start, end)
         above = self._parent.locate(begin, stop)
         return Spot(above.start, above.end, (*above.decoded, *names))
-
-    def locate_pieces(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the spans of the original text that a span of this view comes from: several if texts were joined."""
-        if self._parent is None:
-            return [(start, end)]
-        begin, stop, _ = self._above(start, end)
-        return self._parent.locate_pieces(begin, stop)
 
     def _above(self, start: int, end: int) -> tuple[int, int, tuple[str, ...]]:
         """Return the span of the parent that a span of this view comes from, and the decoders between the two."""
@@ -204,13 +197,6 @@ class Chains(View):
         begin, stop, names = self._above(start, end)
         above = self._parent.locate(begin, stop) if self._parent is not None else Spot(begin, stop, ())
         return Spot(above.start, above.end, (*above.decoded, *names))
-
-    def locate_pieces(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the span of each text if texts were joined; in one text, what is between the pieces is part of it."""
-        if self._parent is not None:
-            return super().locate_pieces(start, end)
-        borders = [start, *self._starts[bisect_right(self._starts, start) : bisect_left(self._starts, end)], end]
-        return [self._above(first, last)[:2] for first, last in pairwise(borders)]
 
     def _above(self, start: int, end: int) -> tuple[int, int, tuple[str, ...]]:
         first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
