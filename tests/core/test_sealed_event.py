@@ -245,3 +245,71 @@ def test_no_masked_character_is_readable(content: str, bounds: list[tuple[int, i
     hidden = {index for span in spans for index in range(span.start, span.end)}
     shown = "".join(character for index, character in enumerate(content) if index not in hidden)
     assert "".join(one.text or "" for one in pieces) == shown
+
+
+PASSWORD = "Vq7mTz" + "41xKd"
+KEY = "MII" + "EvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKjMzEfYyjiWA4R4ypbHqGC0H0h"
+FORMS: dict[str, dict[str, Any]] = {
+    "in capitals": {"content": f"The password is {PASSWORD}. So type {PASSWORD.upper()} there."},
+    "in a name": {"content": f"The password is {PASSWORD}.", "attributes": {PASSWORD.lower(): 1}},
+    "behind a user": {"content": f"Use postgres://app:{PASSWORD}@db.lake.test/x or {PASSWORD}."},
+    "escaped": {"content": f"Use postgres://app:{PASSWORD}%21@db.lake.test/x or {PASSWORD}! there."},
+}
+
+
+@pytest.mark.parametrize("members", FORMS.values(), ids=FORMS)
+def test_a_found_value_is_masked_in_other_forms(members: dict[str, Any]) -> None:
+    """Case, the name of an attribute, and the address that a password is part of hide nothing."""
+    start = members["content"].index(PASSWORD)
+    if "://" in members["content"]:
+        finding = found(start=members["content"].index("app:"), end=members["content"].index("/x"))
+    else:
+        finding = found(start=start, end=start + len(PASSWORD))
+    event = sealed(finding, **members)
+    shown = visible(event) + json.dumps(redact(event, spans_of(event), field_content(event, spans_of(event))))
+    assert PASSWORD.lower() not in shown.lower()
+
+
+def test_a_secret_is_masked_as_it_is_once_decoded() -> None:
+    """The finding is about its encoded form; the event has it in clear elsewhere, also in a name and as a number."""
+    event = sealed(found(start=21, end=41), content="Authorization: Basic YXBwOlZxN21UejQxeEtk", tags=[PASSWORD])
+    event = msgspec.structs.replace(event, secrets=[PASSWORD, "48201937"])
+    assert PASSWORD not in visible(event)
+    event = sealed(Finding("/payload/attributes", "x", "quarantine"), attributes={f"password={PASSWORD}": 1})
+    event = msgspec.structs.replace(event, secrets=[PASSWORD])
+    event = msgspec.structs.replace(event, payload=event.payload | {"content": f"one types {PASSWORD} there"})
+    assert PASSWORD not in visible(event)
+
+
+@pytest.mark.parametrize(
+    "other", ["4929/1837/4650/2917", "4929_1837_4650_2917", "4929183746502917", "4929 1837 46502917"]
+)
+def test_a_number_is_masked_with_other_signs_between_its_digits(other: str) -> None:
+    """A card that was found in groups of four is the same one in others, and as a number."""
+    card = "4929 1837 " + "4650 2917"
+    event = sealed(found(start=5, end=24), content=f"Card {card} or {other}, not 14929183746502917.")
+    assert visible(event).splitlines()[0] == f"Card {MASK} or {MASK}, not 14929183746502917."
+    event = sealed(found(start=5, end=24), content=f"Card {card}.", attributes={"card": 4929183746502917})
+    assert "4929183746502917" not in visible(event)
+
+
+@pytest.mark.parametrize("prefix", ["2026-01-02T03:04:05Z INFO ", "[app] ", "2. ", "- ", "REM ", "<br>"])
+def test_each_line_of_a_private_key_is_masked(prefix: str) -> None:
+    """Whatever is before the lines, and if each one is a string of its own."""
+    lines = [KEY[place : place + 24] for place in range(0, len(KEY), 24)]
+    content = "The key:\n" + "\n".join(prefix + line for line in lines)
+    event = sealed(found(start=9 + len(prefix), end=33 + len(prefix), rule="private-key-der"), content=content)
+    assert not any(line in visible(event) for line in lines)
+    event = sealed(found(start=9, end=33, rule="private-key-der"), content=f"The key: {lines[0]}", tags=lines)
+    assert not any(line in visible(event) for line in lines)
+
+
+def test_many_values_and_places_hide_everything() -> None:
+    """Looking for each of them would take long; what is masked is never less for that."""
+    words = [f"b{number:05d}x" for number in range(MAX_SPANS + 1)]
+    text = " ".join(words)
+    event = sealed(content="x" * 9, attributes={"list": words})
+    event = msgspec.structs.replace(event, secrets=words, findings=[found(start=0, end=9)])
+    assert visible(event).splitlines() == [MASK, "fact", *([MASK] * (len(words) + 2))]
+    event = sealed(found(start=0, end=7), content=text.replace(" ", "") + " b00000x" * 300)
+    assert visible(event).splitlines()[0] == MASK

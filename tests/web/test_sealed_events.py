@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from antechamber import app
 from antechamber.app.maintenance import clock
 from antechamber.core.access.callers import Account
 from antechamber.core.review.quarantine import key_for_opening
-from antechamber.core.review.sealed_event import REDACTED
+from antechamber.core.review.sealed_event import MASK, REDACTED
 from antechamber.event_vault import EventVault
 from antechamber.settings import Location
 from support import PRODUCERS, Desk, Service, database, dump, event, leaf_texts, running, write_policies
@@ -282,6 +283,19 @@ def test_everything_beside_the_content_is_redacted_by_itself(service: Service) -
     (item,) = service.recall()
     assert (item["tags"], item["attributes"]) == ([REDACTED], {"who": REDACTED, "n": 1})
     assert (item["source_span"]["heading"], item["supersedes"]) == (f"By {REDACTED}", None)
+
+
+def test_a_secret_is_masked_in_clear_and_encoded(location: Location, tmp_path: Path) -> None:
+    """The rule found it encoded; in a tag it is in clear, where no rule knows what it is."""
+    scopes = SCOPES.replace("{email-address", '{secret = "quarantine", email-address')
+    password = "Vq7mTz" + "41xKd"
+    basic = b64encode(f"app:{password}".encode()).decode()
+    payload = {"kind": "fact", "content": f"Send Authorization: Basic {basic} to the hub.", "tags": [password.lower()]}
+    with running(location, write_policies(tmp_path / "policies", scopes=scopes)) as service:
+        sealed = service.submit(event(payload=payload)).json()["quarantine_id"]
+        page = service.sign_in().browser.get(f"/quarantine/{sealed}").text
+    assert MASK in page
+    assert not any(form in page for form in (basic, password, password.lower()))
 
 
 def test_a_destroyed_event_is_gone(service: Service, sealed: str) -> None:

@@ -244,7 +244,10 @@ def test_the_password_of_an_address_is_compared_with_the_password_itself(service
     password = "Tr0ub4" + "dor88"
     service.submit(event(f'It is password = "{password}".'))
     service.submit(event(f"It is postgres://app:{password}@db.lakeshore.org/x."))
-    assert len(service.state.admission.secrets.alarms()) == 1
+    basic = b64encode(f"app:{password}".encode()).decode()
+    service.submit(event(f"Send Authorization: Basic {basic} to it."))
+    (alarm,) = service.state.admission.secrets.alarms()
+    assert "under 3 keys" in alarm
 
 
 def test_a_secret_is_recognized_in_every_place(service: Service) -> None:

@@ -291,7 +291,8 @@ class Admission:
         candidate = make_candidate(submission, findings, self._secret, force.judge(submission, now), channel, now)
         if candidate.private and self._seals(candidate, force):
             lifetime = force.policy.limits.sealed_days * DAY
-            return msgspec.structs.replace(candidate, seals_until=now + lifetime)
+            secrets = force.gate.secrets_in(scanned_values(submission), submission.submission_scope)
+            return msgspec.structs.replace(candidate, seals_until=now + lifetime, secrets=list(secrets))
         return candidate
 
     def _seals(self, candidate: Candidate, force: ActivePolicy) -> bool:
@@ -382,4 +383,5 @@ def _sealed_event(candidate: Candidate) -> SealedEvent:
         supersedes=submission.supersedes,
         derived_from=submission.derived_from,
         findings=candidate.findings,
+        secrets=candidate.secrets,
     )

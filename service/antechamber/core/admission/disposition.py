@@ -36,6 +36,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """Microseconds since 1970 UTC."""
     seals_until: int | None = None
     """When the event expires, if it is kept encrypted for redaction (microseconds since 1970 UTC)."""
+    secrets: list[str] = []
+    """Its secrets once decoded, if it is kept encrypted for redaction."""
     redacted_by: str | None = None
     """The person who redacted a sealed event into this one."""
 

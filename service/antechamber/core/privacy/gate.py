@@ -1,6 +1,5 @@
 """The gate: the rules of a policy with the action that each has in each scope."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -9,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from antechamber.core.contract import SCOPES, Scope
 from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.engine import Engine, QuickLook, Search, Sighting, compile_rules
+from antechamber.core.privacy.key_formats import password_in
 from antechamber.core.privacy.rule import (
     ACTIONS,
     REFUSING,
@@ -26,8 +26,6 @@ from antechamber.core.privacy.split_values import TokenSearch
 _MOST: Final = 1_000
 """Maximum number of findings of a scan."""
 
-_PASSWORD: Final = re.compile(r":([^\s:@/]{4,})@")
-"""The password of an address, between a user and a host (RFC 3986, section 3.2.1)."""
 _MOST_SECRETS: Final = 200
 """Maximum number of secrets that are compared with those of other events."""
 
@@ -109,15 +107,14 @@ class Gate:
     def secrets_in(self, values: dict[str, Any], scope: Scope | None = None) -> dict[str, str]:
         """Return the secrets of an event that is private in a scope, once decoded, each with the id of its rule.
 
-        Of an address it is the password. What has another one in it is left out, and so is what a general rule finds
-        of a value that another rule names exactly.
+        Of an address or a basic authentication it is the password. What has another one in it is left out, and so is
+        what a general rule finds of a value that another rule names exactly.
         """
         wanted = frozenset(index for index in self._levels[scope].refusing if self.rules[index].kind == "secret")
         found: dict[str, str] = {}
         for one in islice(self._search(wanted).look(EventText(values)), _MOST_SECRETS):
             if one.rule >= 0:
-                password = _PASSWORD.search(one.value)
-                found[password[1] if password is not None else one.value] = self.rules[one.rule].rule_id
+                found[password_in(one.value)] = self.rules[one.rule].rule_id
         exact = [value for value, rule_id in found.items() if rule_id not in self._general]
         kept = {
             value: rule_id

@@ -15,6 +15,8 @@ from antechamber.core.privacy.phrases import is_numbered
 
 _SASL_PARTS: Final = 3
 """Identity, user name and password."""
+_PASSWORD: Final = re.compile(r":([^\s:@/]{4,})@")
+"""The password of an address, between a user and a host (RFC 3986, section 3.2.1)."""
 _QUANTUM: Final = 4
 _HEAD: Final = 64
 """Characters of base64 that contain everything a check of DER reads."""
@@ -85,12 +87,27 @@ def is_base58_key(text: str) -> bool:
 
 def is_basic_credential(text: str) -> bool:
     """Return whether base64 holds a user name and a password that is no placeholder (RFC 7617)."""
+    login = _login_of(text)
+    return login is not None and _is_real(*login)
+
+
+def password_in(value: str) -> str:
+    """Return the password of an address or of basic authentication (RFC 7617); another value as it is."""
+    address = _PASSWORD.search(value)
+    if address is not None:
+        return address[1]
+    login = _login_of(value)
+    return login[1] if login is not None and login[1] else value
+
+
+def _login_of(text: str) -> tuple[str, str] | None:
+    """Return the user name and the password that base64 holds, or None."""
     try:
         login = b64decode(text + "=" * (-len(text) % _QUANTUM), validate=True).decode()
     except (binascii.Error, ValueError):
-        return False
+        return None
     user, colon, password = login.partition(":")
-    return bool(colon) and login.isprintable() and _is_real(user, password)
+    return (user, password) if colon and login.isprintable() else None
 
 
 def is_sasl_credential(text: str) -> bool:

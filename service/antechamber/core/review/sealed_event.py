@@ -5,41 +5,30 @@ most one span. A span is shown as a mask of fixed width, which hides how long th
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from antechamber.core.admission.canonical import escape_pointer
 from antechamber.core.conversion import parse_json
 from antechamber.core.privacy import Finding
 from antechamber.core.review.hidden_text import is_hidden
+from antechamber.core.review.repeated_values import MAX_PLACES, find_repeated
 
 MASK: Final = "\u2022" * 8
 """What a page shows instead of a span."""
 REDACTED: Final = "[redacted]"
 """What replaces a span in a redacted text, unless the curator writes something else."""
-MAX_SPANS: Final = 200
+MAX_SPANS: Final = MAX_PLACES
 """Maximum number of spans of an event; with more findings each of its strings is one span."""
 _LAST_SHORT: Final = 0xFFFF
 """The last code point that TOML writes with four digits."""
 _AROUND: Final = 60
 """Code points beside a value in an example."""
-_SHORTEST_REPEATED: Final = 4
-"""Characters of the shortest value that is masked in each place of an event."""
-_SHORTEST_PART: Final = 6
-"""The same for a part of a value."""
-_AROUND_VALUES: Final = " \t\r\n\"'`.,;:"
-"""Signs around a value that are none of it."""
-_PARTS: Final = re.compile(r"[\s:/@?&=\"'`,;<>()]+")
-"""What is between the user, the password and the host of an address."""
 _REDACTABLE: Final = ("/payload", "/source_span", "/supersedes", "/derived_from")
-_CONTRACT_OBJECTS: Final = frozenset({"/payload", "/source_span"})
-"""Objects whose names are those of the contract."""
 _CLAIMS: Final = frozenset({"/supersedes", "/derived_from"})
 CONTENT: Final = "/payload/content"
 _KIND: Final = "/payload/kind"
@@ -53,6 +42,8 @@ class SealedEvent(Struct, frozen=True, kw_only=True):
     supersedes: str | None
     derived_from: list[str] | None = None
     findings: list[Finding]
+    secrets: list[str] = []
+    """The secrets that were found, as they are once decoded; events that an earlier version sealed have none."""
 
     @property
     def members(self) -> dict[str, Any]:
@@ -121,7 +112,8 @@ def spans_of(event: SealedEvent) -> list[MaskedSpan]:
     A finding about an object, which is one in a name, masks all values below it. One that points to nothing, or too
     many of them, mask everything.
     """
-    values, findings = dict(_walk(event.members)), _find_all(event)
+    values = dict(_walk(event.members))
+    findings = _find_all(event, values)
     everything = len(findings) >= MAX_SPANS or any(one.pointer not in values for one in findings)
     spans: list[MaskedSpan] = []
     for pointer, value in _leaves(event):
@@ -137,48 +129,9 @@ def spans_of(event: SealedEvent) -> list[MaskedSpan]:
     return spans
 
 
-def _find_all(event: SealedEvent) -> list[Finding]:
-    """Return the findings of an event, and one more for each further place of a value that they name.
-
-    A rule that needs the word `password` finds a password once, and the text may say it again.
-    """
-    values, findings = dict(_walk(event.members)), list(event.findings)
-    known: dict[str, Finding] = {}
-    for finding in event.findings:
-        value = values.get(finding.pointer)
-        if isinstance(value, str) and 0 <= finding.start < finding.end <= len(value):
-            for part in _repeatable(value[finding.start : finding.end]):
-                known.setdefault(part, finding)
-    for pointer, value in values.items():
-        if pointer not in _CONTRACT_OBJECTS:
-            for part, finding in known.items():
-                findings += (replace(finding, pointer=pointer, start=s, end=e) for s, e in _places_of(part, value))
-    return list(dict.fromkeys(findings))
-
-
-def _repeatable(value: str) -> Iterator[str]:
-    """Yield the parts of a found value that are masked wherever they are: itself, and the password of an address."""
-    bare = value.strip(_AROUND_VALUES)
-    if len(bare) >= _SHORTEST_REPEATED:
-        yield bare
-        for part in _PARTS.split(bare):
-            if len(part) >= _SHORTEST_PART and not part.isalpha() and not part.isdigit() and "." not in part:
-                yield part
-
-
-def _places_of(part: str, value: Any) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a part in a value; 0 to 0 is all of a number, or an object with such a name."""
-    match value:
-        case str():
-            # A word is no part of a longer one; another value may be.
-            edge = r"\b" if part.isascii() and part.isalpha() else ""
-            yield from (match.span() for match in re.finditer(f"{edge}{re.escape(part)}{edge}", value))
-        case dict():
-            if any(part in name for name in value):
-                yield 0, 0
-        case int() | float():
-            if str(value) == part:
-                yield 0, 0
+def _find_all(event: SealedEvent, values: Mapping[str, Any]) -> list[Finding]:
+    """Return the findings of an event, and one more for each further place of a value that they name."""
+    return [*event.findings, *find_repeated(values, event.findings, event.secrets)]
 
 
 def _whole_span(number: int, pointer: str, value: Any, rule_ids: tuple[str, ...]) -> MaskedSpan:
@@ -237,7 +190,8 @@ def mask_members(event: SealedEvent, spans: list[MaskedSpan], revealed: int = 0)
     """
     shown = []
     by_pointer = {pointer: list(own) for pointer, own in groupby(spans, lambda span: span.pointer)}
-    hidden = {finding.pointer for finding in _find_all(event)} & dict(_walk(event.members)).keys()
+    values = dict(_walk(event.members))
+    hidden = {finding.pointer for finding in _find_all(event, values)} & values.keys()
     for pointer, value in _leaves(event):
         own = by_pointer.get(pointer, [])
         named = next((above for above in hidden if pointer.startswith(f"{above}/")), pointer)
@@ -278,8 +232,9 @@ def redact(event: SealedEvent, spans: list[MaskedSpan], content: str) -> dict[st
     memory id that was found are left out.
     """
     by_pointer = {pointer: list(own) for pointer, own in groupby(spans, lambda span: span.pointer)}
-    named = {path for path, value in _walk(event.members) if isinstance(value, dict)}
-    hidden = {one.pointer for one in _find_all(event)} & named
+    values = dict(_walk(event.members))
+    named = {path for path, value in values.items() if isinstance(value, dict)}
+    hidden = {one.pointer for one in _find_all(event, values)} & named
     kept = {
         name.removeprefix("/"): _redacted(value, name, by_pointer, hidden)
         for name, value in event.members.items()
@@ -317,9 +272,12 @@ def miss_examples(event: SealedEvent, spans: list[MaskedSpan]) -> str:
     An example is the value with the text beside it, without what other spans cover.
     """
     examples: dict[str, list[str]] = {}
-    for span in spans:
-        for rule_id in span.rule_ids:
-            examples.setdefault(rule_id, []).append(_example(event, spans, span))
+    values = dict(_walk(event.members))
+    for pointer, group in groupby(spans, lambda span: span.pointer):
+        own = list(group)
+        for span in own:
+            for rule_id in span.rule_ids:
+                examples.setdefault(rule_id, []).append(_example(values[pointer], own, span))
     return "\n".join(
         f"# Rule {rule_id}: add these texts to its `miss`.\nmiss = [\n"
         + "".join(f"    {_toml_string(text)},\n" for text in texts)
@@ -328,11 +286,10 @@ def miss_examples(event: SealedEvent, spans: list[MaskedSpan]) -> str:
     )
 
 
-def _example(event: SealedEvent, spans: list[MaskedSpan], span: MaskedSpan) -> str:
-    value: Any = dict(_walk(event.members))[span.pointer]
+def _example(value: Any, own: list[MaskedSpan], span: MaskedSpan) -> str:
+    """Return a span of a value with the text beside it; `own` are all spans of the value."""
     if span.whole:
         return json.dumps(value, ensure_ascii=False)
-    own = [one for one in spans if one.pointer == span.pointer]
     before = value[: span.start]
     after = value[span.end :]
     others_before = [one for one in own if one.end <= span.start]
