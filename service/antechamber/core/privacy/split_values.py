@@ -82,22 +82,19 @@ def may_hold_fragment(text: str) -> bool:
 
 def fragments_of(strings: Iterable[tuple[str, str]]) -> list[Fragment]:
     """Return the fragments of an event, given as pointers and strings; at most `MAX_FRAGMENTS`."""
-    found = [
-        Fragment(pointer, match.start() + size, match.start() + len(value), value[size:])
-        for pointer, text in strings
-        for match in _FRAGMENT.finditer(text)
-        for value in (match[0].rstrip(".,"),)
-        for size in (_size_of_name(value),)
-        if _SHORTEST <= len(value) - size <= MAX_FRAGMENT and not _HEX.fullmatch(value, size)
-    ]
+    found = [fragment for pointer, text in strings for fragment in _fragments_in(text, pointer)]
     half = MAX_FRAGMENTS // 2
     return found if len(found) <= MAX_FRAGMENTS else [*found[:half], *found[-half:]]
 
 
-def _size_of_name(value: str) -> int:
-    """Return the length of a name with an equals sign before a value, as in `PART_1=…`."""
-    name = _NAME.match(value)
-    return name.end() if name is not None else 0
+def _fragments_in(text: str, pointer: str) -> Iterator[Fragment]:
+    """Yield the fragments of a string, each without the name of a variable before it, as in `PART_1=…`."""
+    for match in _FRAGMENT.finditer(text):
+        name = _NAME.match(match[0])
+        value = match[0][name.end() if name is not None else 0 :]
+        start, value = match.end() - len(value), value.rstrip(".,")
+        if _SHORTEST <= len(value) <= MAX_FRAGMENT and not _HEX.fullmatch(value):
+            yield Fragment(pointer, start, start + len(value), value)
 
 
 def joined_values(earlier: list[list[str]], fragments: list[Fragment]) -> Iterator[tuple[Fragment, str]]:
