@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from antechamber.core.privacy import Finding, password_in
 
 MAX_PLACES: Final = 200
-"""Maximum number of values that are looked for, and of places that are found; more of them hide everything."""
+"""Maximum number of values that are looked for, and of places that are found."""
 _CONTRACT_OBJECTS: Final = frozenset({"/payload", "/source_span"})
 """Objects whose names are those of the contract."""
 _SHORTEST: Final = 4
@@ -38,17 +38,17 @@ _KEY_RUN: Final = re.compile(
 """A part of a line of a private key in base64 or hexadecimal."""
 
 
-def find_repeated(values: Mapping[str, Any], findings: list[Finding], secrets: Iterable[str]) -> list[Finding]:
+def find_repeated(values: Mapping[str, Any], findings: list[Finding], secrets: Iterable[str]) -> list[Finding] | None:
     """Return a finding for each further place of a found value in the values of an event, given by pointer.
 
-    `secrets` are values as they are once decoded. A finding of an object is about one of its names. At least
-    `MAX_PLACES` findings mean that there may be more.
+    `secrets` are values as they are once decoded. A finding of an object is about one of its names. None means that
+    there are too many values or places.
     """
     known = _known(values, findings, secrets)
+    if len(known) > MAX_PLACES:
+        return None
     if not known:
         return []
-    if len(known) > MAX_PLACES:
-        return [replace(findings[0], start=0, end=place) for place in range(MAX_PLACES)]
     search, found = _Search(list(known)), list[Finding]()
     is_key = any(finding.rule_id.startswith(_KEY) for finding in findings)
     for pointer, value in values.items():
@@ -56,8 +56,8 @@ def find_repeated(values: Mapping[str, Any], findings: list[Finding], secrets: I
             continue
         for part, start, end in search.places(value):
             found.append(replace(known[part], pointer=pointer, start=start, end=end))
-            if len(found) >= MAX_PLACES:
-                return found
+            if len(found) > MAX_PLACES:
+                return None
         if is_key and isinstance(value, str):
             found += (replace(findings[0], pointer=pointer, start=s, end=e) for s, e in _key_runs(value))
     return list(dict.fromkeys(found))

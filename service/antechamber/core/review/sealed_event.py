@@ -113,8 +113,8 @@ def spans_of(event: SealedEvent) -> list[MaskedSpan]:
     many of them, mask everything.
     """
     values = dict(_walk(event.members))
-    findings = _find_all(event, values)
-    everything = len(findings) >= MAX_SPANS or any(one.pointer not in values for one in findings)
+    findings, too_many = _find_all(event, values)
+    everything = too_many or any(one.pointer not in values for one in findings)
     spans: list[MaskedSpan] = []
     for pointer, value in _leaves(event):
         own = [one for one in findings if one.pointer == pointer]
@@ -129,9 +129,11 @@ def spans_of(event: SealedEvent) -> list[MaskedSpan]:
     return spans
 
 
-def _find_all(event: SealedEvent, values: Mapping[str, Any]) -> list[Finding]:
-    """Return the findings of an event, and one more for each further place of a value that they name."""
-    return [*event.findings, *find_repeated(values, event.findings, event.secrets)]
+def _find_all(event: SealedEvent, values: Mapping[str, Any]) -> tuple[list[Finding], bool]:
+    """Return the findings of an event with those of further places of their values, and whether they are too many."""
+    repeated = find_repeated(values, event.findings, event.secrets)
+    findings = [*event.findings, *(repeated or ())]
+    return findings, repeated is None or len(findings) >= MAX_SPANS
 
 
 def _whole_span(number: int, pointer: str, value: Any, rule_ids: tuple[str, ...]) -> MaskedSpan:
@@ -191,7 +193,7 @@ def mask_members(event: SealedEvent, spans: list[MaskedSpan], revealed: int = 0)
     shown = []
     by_pointer = {pointer: list(own) for pointer, own in groupby(spans, lambda span: span.pointer)}
     values = dict(_walk(event.members))
-    hidden = {finding.pointer for finding in _find_all(event, values)} & values.keys()
+    hidden = {finding.pointer for finding in _find_all(event, values)[0]} & values.keys()
     for pointer, value in _leaves(event):
         own = by_pointer.get(pointer, [])
         named = next((above for above in hidden if pointer.startswith(f"{above}/")), pointer)
@@ -234,7 +236,7 @@ def redact(event: SealedEvent, spans: list[MaskedSpan], content: str) -> dict[st
     by_pointer = {pointer: list(own) for pointer, own in groupby(spans, lambda span: span.pointer)}
     values = dict(_walk(event.members))
     named = {path for path, value in values.items() if isinstance(value, dict)}
-    hidden = {one.pointer for one in _find_all(event, values)} & named
+    hidden = {one.pointer for one in _find_all(event, values)[0]} & named
     kept = {
         name.removeprefix("/"): _redacted(value, name, by_pointer, hidden)
         for name, value in event.members.items()
