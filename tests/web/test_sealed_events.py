@@ -14,7 +14,7 @@ import pytest
 from antechamber import app
 from antechamber.app.maintenance import clock
 from antechamber.core.access.callers import Account
-from antechamber.core.review.quarantine import key_for_opening
+from antechamber.core.review.quarantine import QuarantineForm, key_for_opening
 from antechamber.core.review.sealed_event import MASK, REDACTED
 from antechamber.event_vault import EventVault
 from antechamber.settings import Location
@@ -240,6 +240,7 @@ def test_what_is_still_private_is_not_released(service: Service, sealed: str) ->
     assert "email-address: e-mail address (at /payload/content)" in refused.text
     blank = act(bob, sealed, "release", content=" ")
     assert blank.status_code == 400
+    assert all("Change the text, or destroy the event." in answer.text for answer in (refused, blank))
     damaged = act(bob, sealed, "release", content="Ask ⟦U+1")
     assert "is damaged" in damaged.text
     assert count(service.location, "SELECT count(*) FROM submissions") == 1
@@ -258,6 +259,7 @@ def test_a_release_that_the_policy_refuses_changes_nothing(service: Service, sea
         answer = act(bob, sealed, "release", content="Ask.")
         assert answer.status_code == 400
         assert reason in answer.text
+        assert "Change the text, or destroy the event." in answer.text
     assert count(service.location, "SELECT count(*) FROM submissions") == 1
 
 
@@ -408,8 +410,10 @@ def test_what_was_released_already_only_gets_its_record(service: Service, sealed
     events = service.state.sealed_events
     bob = Account(id=1, name="bob", person="bob", role="curator", session="")
     one = service.state.quarantine.event(sealed, bob)
+    shown = QuarantineForm(kind="release", version=0, decision_key="first")
+    submission = events._redacted(one.event, events._decrypt(one.event), shown, "The first text.")
     with service.client.portal() as portal:
-        candidate = portal.call(events._prepare, one.event, events._decrypt(one.event), "The first text.", "bob")
+        candidate = portal.call(events._admission.prepare_opened, submission, "bob")
     reply = events._store.write(lambda tx: events._admission.admit_opened(candidate, tx)).result()
     opened = json.loads(reply.body)["proposal_id"]
     assert release(service.sign_in("eve"), sealed, "Another text.") == opened

@@ -205,7 +205,7 @@ class Quarantine:
         self.check(view, form, account)
         opened = await self._admission.prepare_opened(_to_submission(view.event)) if form.kind == "open" else None
         if isinstance(opened, Reply):
-            raise InvalidDecisionError(explain_refusal(reasons_of(opened)))
+            raise InvalidDecisionError(explain_refusal(reasons_of(opened), form))
         return await self._write(quarantine_id, form, account, opened)
 
     async def settle_sealed(
@@ -267,20 +267,21 @@ class Quarantine:
         if form.kind in OF_SEALED:
             tx.sealed_events.end(event.id, now)
         tx.quarantine.settle(event, account, settlement)
-        return event.opened_as or self._admit(opened, tx) if opened is not None else None
+        return event.opened_as or self._admit(opened, form, tx) if opened is not None else None
 
-    def _admit(self, opened: Candidate, tx: Rows) -> str:
+    def _admit(self, opened: Candidate, form: QuarantineForm, tx: Rows) -> str:
         reply = self._admission.admit_opened(opened, tx)
         proposal_id: str | None = msgspec.json.decode(reply.body)["proposal_id"]
         if proposal_id is None:
-            raise InvalidDecisionError(explain_refusal(reasons_of(reply)))
+            raise InvalidDecisionError(explain_refusal(reasons_of(reply), form))
         return proposal_id
 
 
-def explain_refusal(reasons: Sequence[Reason]) -> str:
-    """Return why an event cannot become a proposal, without any value of it."""
+def explain_refusal(reasons: Sequence[Reason], form: QuarantineForm) -> str:
+    """Return why an event cannot become a proposal, without any value of it, and what a curator can do."""
     causes = (f"{one.message} (at {one.pointer})" if one.pointer else one.message for one in reasons)
-    return f"It cannot become a proposal: {'; '.join(causes)}."
+    remedy = " Change the text, or destroy the event." if form.kind == "release" else ""
+    return f"It cannot become a proposal: {'; '.join(causes)}.{remedy}"
 
 
 def permission_obstacle(policy: Policy, person: str) -> str | None:

@@ -10,7 +10,6 @@ from msgspec import Struct
 from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import check_signed_in
 from antechamber.core.admission.canonical import normalize_text
-from antechamber.core.admission.disposition import Candidate
 from antechamber.core.admission.submission import Submission, read_draft, read_event
 from antechamber.core.errors import ForbiddenDecisionError, NotFoundError, RequestRefusedError, StaleDecisionError
 from antechamber.core.ids import uuid7
@@ -191,22 +190,21 @@ class SealedEvents:
         if form.kind == "clear":
             await self._quarantine.settle_sealed(quarantine_id, form, account)
             return Settled(examples=miss_examples(event, spans_of(event)))
-        released = await self._prepare(one.event, event, content, account.person)
+        submission = self._redacted(one.event, event, form, content)
+        released = await self._admission.prepare_opened(submission, account.person)
+        if isinstance(released, Reply):
+            raise InvalidDecisionError(explain_refusal(reasons_of(released), form))
         return Settled(proposal_id=await self._quarantine.settle_sealed(quarantine_id, form, account, released))
 
-    async def _prepare(self, row: QuarantineRow, event: SealedEvent, content: str, redactor: str) -> Candidate:
-        """Return the redacted event as it is admitted.
+    def _redacted(self, row: QuarantineRow, event: SealedEvent, form: QuarantineForm, content: str) -> Submission:
+        """Return the redacted event with this content.
 
         Raises InvalidDecisionError, which says why that is not possible, without any value.
         """
         try:
-            submission = _to_submission(row, redact(event, spans_of(event), content))
+            return _to_submission(row, redact(event, spans_of(event), content))
         except RequestRefusedError as error:
-            raise InvalidDecisionError(explain_refusal(error.reasons)) from None
-        prepared = await self._admission.prepare_opened(submission, redactor)
-        if isinstance(prepared, Reply):
-            raise InvalidDecisionError(explain_refusal(reasons_of(prepared)))
-        return prepared
+            raise InvalidDecisionError(explain_refusal(error.reasons, form)) from None
 
     def end_expired(self) -> None:
         """End the sealed texts that expired; runs in the background."""
