@@ -231,7 +231,8 @@ def test_a_large_file_takes_bounded_memory(tmp_path: Path) -> None:
 def test_what_git_lists_and_has_no_text_is_skipped(tmp_path: Path) -> None:
     """Folders of submodules and links to nothing keep no other file from being scanned."""
     (tmp_path / "module").mkdir()
-    (tmp_path / "filled" / ".git").mkdir(parents=True)
+    (tmp_path / "filled").mkdir()
+    (tmp_path / "filled" / ".git").write_text("gitdir: ../.git/modules/filled")
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     (tmp_path / "text").write_text(f"use {TOKEN} now")
     result = scan("--", *(str(tmp_path / name) for name in ("module", "filled", "link", "text")))
@@ -242,6 +243,14 @@ def test_what_git_lists_and_has_no_text_is_skipped(tmp_path: Path) -> None:
         ", because it is the folder of a submodule",
         ", because it is a link to nothing",
     ]
+
+
+def test_a_checkout_itself_is_no_file(tmp_path: Path) -> None:
+    """Its folder, and what would leave nothing to scan, are wrong usage, and not a check without findings."""
+    (tmp_path / "checkout" / ".git").mkdir(parents=True)
+    (tmp_path / "module").mkdir()
+    assert scan(str(tmp_path / "checkout")).exit_code == 2
+    assert scan(str(tmp_path / "module")).exit_code == 2
 
 
 def test_the_name_of_a_file_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,8 @@ def scan(files: tuple[str, ...], policies: Path | None, *, ndjson: bool, as_json
 def _readable(files: tuple[str, ...]) -> list[str]:
     """Return the files that have a text; a list from Git also has folders of submodules, and links to nothing.
 
-    Raises UsageError if a file does not exist, or is another folder, of which nothing would be scanned.
+    Raises UsageError if a file does not exist, or is another folder, or if none of them has a text: a check of nothing
+    would look like one that found nothing.
     """
     readable = []
     for file in files:
@@ -59,11 +60,14 @@ def _readable(files: tuple[str, ...]) -> list[str]:
             readable.append(file)
         elif path.is_symlink() and not path.exists():
             say(f"{name}: skipped, because it is a link to nothing", err=True)
-        elif path.is_dir() and ((path / ".git").exists() or not any(path.iterdir())):
+        elif path.is_dir() and ((path / ".git").is_file() or not any(path.iterdir())):
             say(f"{name}: skipped, because it is the folder of a submodule", err=True)
         else:
             message = f"{name} is a folder; name its files" if path.is_dir() else f"there is no file {name}"
             raise click.UsageError(message)
+    if not readable:
+        message = "none of these is a file with a text"
+        raise click.UsageError(message)
     return readable
 
 
