@@ -153,6 +153,17 @@ def test_bare_digits_of_other_lengths_need_a_known_prefix() -> None:
     assert list(find_bare_cards("9999" + "999999999995 0000000000000000", Effort())) == []
 
 
+def test_near_the_word_card_a_number_of_any_issuer_is_refused() -> None:
+    """National cards and the unused ranges of JCB and Maestro count beside a word for a card, not elsewhere."""
+    source = random.Random(6)  # noqa: S311
+    for prefix, size in (("3515", 16), ("2131", 15), ("5736", 12), ("9211", 16), ("5054", 16)):
+        number = with_luhn(prefix, size, source)
+        assert refused(f"Paid with {number}"), number
+        assert not refused(f"Job {number} took a minute."), number
+        assert not refused(f"The card {number[:-1]}{9 - int(number[-1])} expired."), number
+    assert not refused("card 6666666666666")
+
+
 def test_accounts_of_each_country_are_refused() -> None:
     """An IBAN is refused in groups of four, without groups and in lower case."""
     source = random.Random(97)  # noqa: S311
@@ -237,6 +248,18 @@ def test_mac_addresses_are_found() -> None:
         assert list(find_mac_addresses(text, Effort())) == []
 
 
+def test_check_digits_of_an_iban_count_beside_a_word_for_an_account() -> None:
+    """A country without IBANs, or a wrong length, hides no number with correct check digits."""
+    source = random.Random(13)  # noqa: S311
+    for country, size in (("AR", 22), ("IR", 22), ("GB", 17), ("PH", 14)):
+        body = digits(source, size)
+        number = country + f"{98 - int(mod_97_10.checksum(body + country + '00')):02}" + body
+        assert refused(f"IBAN: {number}"), number
+        assert refused(f"pay to {' '.join(number[place : place + 4] for place in range(0, len(number), 4))}"), number
+        assert not refused(f"Batch {number} is done."), number
+        assert not refused(f"IBAN: {number[:-1]}{9 - int(number[-1])}"), number
+
+
 FORMS = {
     "international": (phonenumbers.PhoneNumberFormat.INTERNATIONAL, "Call {} today."),
     "e164": (phonenumbers.PhoneNumberFormat.E164, "whatsapp {}"),
@@ -254,11 +277,29 @@ def test_phone_numbers_of_all_countries_are_found(form: str) -> None:
     assert share(texts, lambda one: seen(one, *rules)) >= 0.9
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+1-379-569-0176x15304", "Call 001-248-463-9369x89172", "(963)797-8096 ext. 67", "Ring me at 454.368.4378 x12",
+        "You can reach us: 0290574336", "Call 0290574336", "382-293-4471#4",
+    ],
+)  # fmt: skip
+def test_an_extension_or_an_unused_area_hides_no_phone_number(text: str) -> None:
+    """Extensions belong to a number; the usual form of North America counts with any area code."""
+    assert seen(text, "phone-number", "phone-number-grouped", "phone-number-national")
+
+
+def test_a_number_that_a_program_calls_is_no_phone_number() -> None:
+    """Bare digits after "call" number the calls of a program."""
+    assert not seen("call 48213377 failed", "phone-number", "phone-number-grouped", "phone-number-national")
+
+
 def test_other_numbers_are_no_phone_numbers() -> None:
     """Timings, versions, ids, hashes and dates are no phone numbers, also after a word such as phone."""
     for text in (
         "It took 1234567 ms.", "phone build 12.5.1", "mobile since 2026-11-23", "call on 10.20.30.40", "1+2345678",
-        "tel 12345", "+1 000", "+999 1234567", "phone 99999999999", "phone 1110000999123", "0x12345678",
+        "tel 12345", "tel 12345x123", "+1 000", "+999 1234567", "phone 99999999999", "phone 1110000999123",
+        "0x12345678",
     ):  # fmt: skip
         assert [*find_international_phones(text, Effort()), *find_grouped_phones(text, Effort())] == []
         assert [*find_national_phones(text, Effort())] == []

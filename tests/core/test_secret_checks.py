@@ -123,7 +123,13 @@ ACCEPTED: dict[str, list[str]] = {
         "k<9$(Lw2)" + "#Vd[7",
         "<>9$kL" + "(2)#Qw",
     ],
-    "secret": [RANDOM, "Zx81kQm20" + "pLwv7", "XqZkWvBn" + "MtRpLs", "WVmFnOHmALqalCia" + "ddATkmLofysOPTJf"],
+    "secret": [
+        RANDOM,
+        "Zx81kQm20" + "pLwv7",
+        "XqZkWvBn" + "MtRpLs",
+        "WVmFnOHmALqalCia" + "ddATkmLofysOPTJf",
+        "G6GHZokjOToUyJfITSXP" + "bOKqDOnetPwcdUQWnxve",
+    ],
     "prefixed-token": [
         "acme_" + "Zx81kQm20pLw" + "v7XqZkWvBn3MtRp5Ls",
         "acme-live_" + "Zx81kQm20pLw" + "v7XqZkWvBn3MtRp5Ls",
@@ -132,6 +138,11 @@ ACCEPTED: dict[str, list[str]] = {
     "random-token": ["acme_" + RANDOM, RANDOM],
     "consonant-run": ["qzxw kvbt mnlp rjhd"],
     "command-password": [STRONG, PHRASE, f'{STRONG}"'],
+    "known-service-token": ["lip_fmaHCehp" + "X3qfW2i5", "cog_4xzj2rjs4f53" + "gp37zpnqp634sdgtfocpjg"],
+    "service-value": [
+        "ek8s3sct" + "w0c013jpl",
+        "f930d4048ad44f3683dc19aa9136c783" + "005ffa7c397cce2b1b98465c7ec153d6",
+    ],
     "header-secret": [RANDOM, "26240490-8637-4856-" + "9139-e2ec35ba2d48"],
     "chosen-secret": ["copper-violin-" + "meadow-thunder", "hoWTRbnqvk+m" + "^xLdA!Zf"],
     "nested-key": [RANDOM, "copper-violin-" + "meadow-thunder"],
@@ -208,6 +219,13 @@ REFUSED: dict[str, list[str]] = {
         "123456789012345678901234",
         "aaaaaaaaaaaaaaaaaaaa111bbb",
     ],
+    "known-service-token": [
+        "polar_oat_the_name_of_the_token",
+        "lip_ABCDEFabcd",
+        "waka_000000000000000000000000",
+        "npm_config_registry_2",
+    ],
+    "service-value": ["65f0c1a2b3d4e5f60718293a", "announcements2", "general-announcements-2"],
     "consonant-run": ["this that with from"],
     "command-password": ["-token2", "production", "abc", "8080:80"],
     "header-secret": ["required"],
@@ -253,6 +271,7 @@ def test_a_check_refuses_words_and_numbers(name: str, value: str) -> None:
         ("The passwords (", "Tr0ub4dor&3,Winter2024!x,Qwerty!23", ") work."),
         ("token=", "%2FabC9dQ7zK2mLw8%3D", ""),
         ("password: ", 'Ab"&9xQz!', ""),
+        ("Statuspage token -> ", "3b0caa2b2a8eea21bb26d3e0b83d071ef9a68102d3e28e10acad3dab83807109", ""),
     ],
 )
 def test_what_resembles_a_name_is_a_secret_where_the_text_says_so(before: str, value: str, after: str) -> None:
@@ -269,6 +288,10 @@ def test_what_resembles_a_name_is_a_secret_where_the_text_says_so(before: str, v
         "secret = Base64.decode64(raw)",
         "NEXT_PUBLIC_RECAPTCHA_SITE_KEY=6LdAbCdEAAAAAH1m2n3b4v5" + "c6x7z8l9k0j1h2g3f",
         "Slack bot tokens have the form xoxb-123-456-abc",
+        '{"Sid": "PublicReadOverHttps", "Effect": "Allow"}',
+        "def exchange(self, peer_public_key: X448PublicKey) -> bytes",
+        '"ClientToken": "c9adb218-3222-4889-8216-0cf0e52dc37e"',
+        "The Statuspage service lists its tokens on a page of their own.",
     ],
 )
 def test_code_and_commands_about_secrets_are_harmless(text: str) -> None:

@@ -223,6 +223,11 @@ def _is_card(digits: str) -> bool:
     )
 
 
+def is_card_number(digits: str) -> bool:
+    """Return whether digits have a correct Luhn digit, of whatever issuer, and are not all the same."""
+    return len(set(digits)) > 1 and _has_luhn_digit(digits)
+
+
 def _has_luhn_digit(digits: str) -> bool:
     raw = digits.encode()
     return (sum(raw[-1::-2].translate(_ONCE)) + sum(raw[-2::-2].translate(_DOUBLED))) % 10 == 0
@@ -244,3 +249,4 @@ SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] =
     "payment-cards": find_cards,
     "payment-card-digits": find_bare_cards,
 }
+CHECKS: Final[dict[str, Callable[[str], bool]]] = {"card-number": is_card_number}

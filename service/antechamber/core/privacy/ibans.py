@@ -52,12 +52,19 @@ def _structure_of(country: str) -> re.Pattern[str] | None:
     return re.compile(f"[A-Za-z]{{2}}[0-9]{{2}}{account}") if account else None
 
 
+def has_check_digits(number: str) -> bool:
+    """Return whether a number has the check digits of an IBAN, of whatever country and length (ISO 7064, MOD 97-10)."""
+    number = _SIGNS.sub("", number).upper()
+    return int((number[_HEAD:] + number[:_HEAD]).translate(_BASE_36)) % 97 == 1
+
+
 def _is_iban(number: str, effort: Effort) -> bool:
     """Return whether the check digits are correct, including a country's own ones if there are any."""
-    if int((number[_HEAD:] + number[:_HEAD]).translate(_BASE_36)) % 97 != 1:
+    if not has_check_digits(number):
         return False
     effort.spend(_NATIONAL_CHECK)
     return bool(iban_number.is_valid(number))
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"ibans": find_ibans}
+CHECKS: Final[dict[str, Callable[[str], bool]]] = {"iban-digits": has_check_digits}

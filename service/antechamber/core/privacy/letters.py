@@ -41,7 +41,9 @@ def is_gibberish(letters: str, shortest: int = _GIBBERISH_LENGTH) -> bool:
     """Return whether letters form no word: many changes of case, or many consonants in a row."""
     if len(letters) < shortest or not (letters.isascii() and letters.isalpha()):
         return False
-    return len(letters) / len(_RUNS.findall(letters)) < _SHORTEST_HUMP or _has_consonants(letters)
+    runs = _RUNS.findall(letters)
+    # The end of a word and the capital of the next one, as in `ReadOverHttps`, are no consonants in a row.
+    return len(letters) / len(runs) < _SHORTEST_HUMP or any(map(_has_consonants, runs))
 
 
 def _has_consonants(letters: str) -> bool:

@@ -60,6 +60,8 @@ _HASH: Final = re.compile(
 """Prefixes of hashes and of identifiers that are no secrets."""
 _JOINT: Final = re.compile(r"[-_./:,|\\ ~'\u2019]+")
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_SHORTEST_KEY: Final = 15
+_SHORT_HEX: Final = re.compile("[0-9a-f]{1,63}", re.IGNORECASE)
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
 _HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:[0-9]))(?::[0-9]{1,5})?(?:/\S*)?$")
 """The host behind an account and a password in an address."""
@@ -184,12 +186,14 @@ def is_secret(value: str) -> bool:
         and not _OBJECT.match(value)
         and not is_wordy(value)
         and entropy_of(value) >= _LEAST_BITS
-        and (
-            sum(map(str.isdecimal, value)) >= _LEAST_DIGITS
-            or is_gibberish("".join(filter(str.isalpha, value)), _SHORTEST_SECRET)
-        )
+        and (sum(map(str.isdecimal, value)) >= _LEAST_DIGITS or _has_random_letters(value))
         and not is_noise(value)
     )
+
+
+def _has_random_letters(value: str) -> bool:
+    letters = "".join(filter(str.isalpha, value))
+    return is_gibberish(letters, _SHORTEST_SECRET) or (len(letters) >= _RANDOM_LENGTH and is_random_word(letters))
 
 
 def is_random_token(value: str) -> bool:
@@ -217,6 +221,17 @@ def is_prefixed_token(value: str) -> bool:
         and changes_often(tail)
         and not is_noise(value)
     )
+
+
+def is_known_service_token(value: str) -> bool:
+    """Return whether the longest run of letters and digits behind a known prefix is no word; shorter ones suffice."""
+    run = longest_run_of(value)
+    return len(run) >= _RANDOM_RUN and is_secret(run) and not is_noise(value)
+
+
+def is_service_value(value: str) -> bool:
+    """Return whether a value behind the name of a service is a key of it; short hexadecimal numbers are identifiers."""
+    return len(value) >= _SHORTEST_KEY and is_secret(value) and (_SHORT_HEX.fullmatch(value) is None)
 
 
 def is_prefixed_hex_token(value: str) -> bool:
@@ -265,6 +280,8 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "secret": is_secret,
     "random-token": is_random_token,
     "prefixed-token": is_prefixed_token,
+    "service-value": is_service_value,
+    "known-service-token": is_known_service_token,
     "prefixed-hex-token": is_prefixed_hex_token,
     "consonant-run": is_consonant_run,
     "command-password": is_command_password,

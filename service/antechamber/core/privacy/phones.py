@@ -17,7 +17,8 @@ _SHORTEST: Final = 7
 _LONGEST: Final = 15
 """Digits of the longest number (ITU-T E.164)."""
 _GAP: Final = r"[ \xa0\u2009\u202f./\u2010-\u2013-]"
-_AFTER: Final = r"(?![0-9A-Za-z_]|[.,:/=][0-9]|-[0-9A-Za-z])"
+_AFTER: Final = r"(?:(?: ?(?:x|ext\.?|Ext\.?|#) ?)[0-9]{1,6})?(?![0-9A-Za-z_]|[.,:/=][0-9]|-[0-9A-Za-z])"
+"""An extension, and the end of a number."""
 _INTERNATIONAL: Final = re.compile(
     rf"(?<![0-9A-Za-z+.])(?<![0-9A-Za-z]-)(?<![0-9][ \xa0])(?:\+|00{_GAP}?)[1-9][0-9]{{0,14}}"
     rf"(?:(?:{_GAP}{{1,2}}|{_GAP}?\(|\){_GAP}?)[0-9]{{1,12}}){{0,7}}{_AFTER}"
@@ -39,6 +40,9 @@ _GROUPED: Final = re.compile(
     r")" + _AFTER
 )
 """National numbers in the usual grouping of a country, which is the name of the group."""
+_EXTENSION: Final = re.compile("(?: ?(?:x|ext[.]?|Ext[.]?|#) ?)[0-9]{1,6}$")
+_DASHED: Final = re.compile(r"(?:1[ -])?(?:\([2-9][0-9]{2}\)[ -]?|[2-9][0-9]{2}-)[2-9][0-9]{2}-[0-9]{4}")
+"""A number of North America with a hyphen before its last four digits, which counts with any area code."""
 _PLANS: Final = ("US", "GB", "DE", "FR", "IN", "ES", "IT", "CN")
 """Countries whose national forms are looked up for bare digits, the most frequent ones first."""
 _COUNTRIES: Final = ("US", "FR", "GB", "DE", "JP", "CN", "BR", "AU")
@@ -55,10 +59,15 @@ def find_international_phones(text: str, effort: Effort) -> Iterator[tuple[int, 
 
     Raises EffortSpentError if there are too many candidates.
     """
-    sized = (one for one in _INTERNATIONAL.finditer(text) if _SHORTEST <= _count_digits(one[0]) <= _LONGEST + 2)
+    sized = (
+        one
+        for one in _INTERNATIONAL.finditer(text)
+        if _SHORTEST <= _count_digits(_EXTENSION.sub("", one[0])) <= _LONGEST + 2
+    )
     for match in islice(sized, _MOST_LOOKS):
         effort.spend(_UNITS)
-        if _is_in_plan("+" + re.sub("[^0-9]", "", match[0]).removeprefix("00")):
+        number = _EXTENSION.sub("", match[0])
+        if _is_in_plan("+" + re.sub("[^0-9]", "", number).removeprefix("00")):
             yield match.span()
 
 
@@ -68,10 +77,13 @@ def find_national_phones(text: str, effort: Effort) -> Iterator[tuple[int, int]]
     Grouped digits and those with a leading zero count as one; other digits need to fit a numbering plan. At most 24 are
     looked up. Raises EffortSpentError if there are too many candidates.
     """
-    sized = (one for one in _NATIONAL.finditer(text) if _SHORTEST <= _count_digits(one[0]) <= _LONGEST)
+    sized = (
+        one for one in _NATIONAL.finditer(text) if _SHORTEST <= _count_digits(_EXTENSION.sub("", one[0])) <= _LONGEST
+    )
     for match in islice(sized, _MOST_LOOKS):
         number = match[0]
         effort.spend(_UNITS)
+        number = _EXTENSION.sub("", number)
         if _is_other(number):
             continue
         if number.startswith("0") or not number.isdigit() or any(_is_in_plan(number, plan) for plan in _PLANS):
@@ -85,7 +97,8 @@ def find_grouped_phones(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     """
     for match in islice(_GROUPED.finditer(text), _MOST_LOOKS):
         effort.spend(_UNITS)
-        if any(match[country] and _is_in_plan(match[0], country) for country in _COUNTRIES):
+        number = _EXTENSION.sub("", match[0])
+        if _DASHED.fullmatch(number) or any(match[country] and _is_in_plan(number, country) for country in _COUNTRIES):
             yield match.span()
 
 

@@ -31,8 +31,10 @@ Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
 """Yields the spans of values in a text (code points, end exclusive) in linear time; raises EffortSpentError."""
 
 CHECKS: Final[dict[str, Check]] = {
+    **cards.CHECKS,
     **checks.CHECKS,
     **chosen_secrets.CHECKS,
+    **ibans.CHECKS,
     **key_formats.CHECKS,
     **national_checks.CHECKS,
     **passwords.CHECKS,
