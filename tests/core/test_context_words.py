@@ -11,7 +11,13 @@ from support import GATE
     [
         ("tax id", {"tax id", "taxid", "tax_id", "tax-id"}),
         ("DNI", {"dni", "d.n.i"}),
-        ("rodné číslo", {"rodné číslo", "rodne cislo", "rodnecislo", "rodne_cislo", "rodne-cislo"}),
+        (
+            "rodné číslo",
+            {
+                *("rodné číslo", "rodnéčíslo", "rodné_číslo", "rodné-číslo"),
+                *("rodne cislo", "rodnecislo", "rodne_cislo", "rodne-cislo"),
+            },
+        ),
         ("Führerschein", {"führerschein", "fuhrerschein", "fuehrerschein"}),
         ("身份证", {"身份证"}),
         ("passport", {"passport"}),

@@ -34,6 +34,12 @@ def joined(text: str) -> str:
         ("a = 'ab'\nb = 'cd'\np = f'{a}{b}'", "a = 'ab'\nb = 'cd'\np = f'abcd'"),
         ("KEY_1=ab\nKEY_2=cd\nKEY_3=ef", "KEY_1=abcdef"),
         ('{"key_part1": "ab", "key_part2": "cd"}', '{"key_part1": "abcd"}'),
+        ('p := strings.Join([]string{"ab", "cd"}, "")', 'p := "abcd"'),
+        ('val p = listOf("ab", "cd").joinToString("")', 'val p = "abcd"'),
+        ('p = ["ab", "cd"].join', 'p = "abcd"'),
+        ("const p = `${'ab'}${'cd'}x`;", "const p = `abcdx`;"),
+        ('id,value\n1,"KEY=""ab"""', 'id,value\n1,"KEY="ab""'),
+        ('1,"{""key"": ""ab"", ""n"": 1}",x', '1,"{"key": "ab", "n": 1}",x'),
     ],
 )
 def test_a_statement_reads_as_its_value(text: str, plain: str) -> None:

@@ -40,6 +40,20 @@ def test_pieces_of_a_token_are_joined(pieces: tuple[str, str], joint: str) -> No
     assert f'key: "{"".join(pieces)}"' in joined(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Pa\\\nssword=ab", "Password=ab"),
+        ("NL80\\\nIN\\\nGB2304", "NL80INGB2304"),
+        ("password = iyYFv<wbr>55QB", "password = iyYFv55QB"),
+        ("password = iyYFv<wbr/>55QB", "password = iyYFv55QB"),
+    ],
+)
+def test_a_sign_for_the_next_line_joins_what_is_around_it(text: str, whole: str) -> None:
+    """A backslash or the element `wbr` says that a value goes on, however short its pieces are."""
+    assert whole in joined(text)
+
+
 def test_a_token_in_many_pieces_is_judged_as_one() -> None:
     """A piece may consist of letters only if another one of its row has a digit."""
     text = '"abcd", "efgh", "ijk7", "lmno"'

@@ -236,6 +236,19 @@ def test_ip_addresses_are_found_and_reserved_ones_are_not() -> None:
     assert [*find_ip_addresses("::ffff:1234:5678 and 2a00::1", Effort())] == [(0, 16), (21, 28)]
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("allow 10.0.0.0/8", 0), ("10.160.0.0/16 overlaps", 0), ("0.0.0.0/0", 0), ("net 8.8.8.0/24.", 0),
+        ("10.0.0.7/8", 1), ("8.8.8.8/32", 1), ("8.8.8.0/24.5", 1), ("8.8.8.0", 1),
+        ('AssemblyVersion("15.2.13.30")', 0),
+    ],
+)  # fmt: skip
+def test_a_network_is_no_address_of_a_machine(text: str, number: int) -> None:
+    """Where a mask leaves nothing but a network, no machine is named."""
+    assert len(list(find_ip_addresses(text, Effort()))) == number
+
+
 def test_mac_addresses_are_found() -> None:
     """Each of the three forms is found; broadcast, zero, documents, fingerprints and dates are not."""
     source = random.Random(802)  # noqa: S311
@@ -324,6 +337,13 @@ def test_a_bare_number_has_the_check_digits_of_some_country() -> None:
     assert next(find_national_numbers("Ask 111222333 or 46 036 257 409.", Effort())) == (4, 13)
     for text in ("1763862000", "20261123", "1763862000123", "100000000", "x111222333", "111222333.5", "123456788"):
         assert list(find_national_numbers(text, Effort())) == []
+
+
+@pytest.mark.parametrize("text", ["Content-Length: 8506297540", "ISBN-10 3348629500", "resourceVersion 746507177"])
+def test_a_measured_number_is_no_id(text: str) -> None:
+    """What says what a number measures is directly before it."""
+    assert list(find_national_numbers(text, Effort())) == []
+    assert list(find_national_numbers(f"It is {text.rsplit(maxsplit=1)[-1]}.", Effort())) != []
 
 
 def test_homes_and_birth_dates_are_warnings() -> None:

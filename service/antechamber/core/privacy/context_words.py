@@ -29,7 +29,7 @@ def forms_of(word: str) -> frozenset[str]:
     word = word.lower()
     plain = {form for form in (_ascii_of(word), _ascii_of(word.translate(_UMLAUTS))) if form.isascii()}
     short = {*plain, *(_LINKS.sub("", form) for form in plain)}
-    joined = {joint.join(_PARTS.split(form)) for form in short for joint in _JOINTS}
+    joined = {joint.join(_PARTS.split(form)) for form in (*short, word) for joint in _JOINTS}
     dotted = {".".join(form) for form in plain if form.isalpha() and len(form) in _ABBREVIATED}
     return frozenset({word, *plain, *joined, *dotted})
 

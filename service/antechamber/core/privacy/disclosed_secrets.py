@@ -50,7 +50,8 @@ _SIGNS: Final = "\"'`´“”‘’„«»‹›「」『』《》【】()[]{}<>
 _PLAIN: Final = re.compile(
     r"[A-Za-z][a-z]*(?:[./][A-Za-z][a-z]*)+[/()]*|[A-Za-z][a-z]*[-_][A-Za-z][a-z]*|[A-Z]+(?:_[A-Z]+)+|[/.~$@-]+[A-Za-z_./-]+"
     r"|~?v?[0-9]+(?:[.,:/][0-9]+)+|\\[Uux][0-9A-Fa-f]{2,8}|0x[0-9A-Fa-f]{1,8}|[0-9]+(?:ms|s|px|[KMG]i?B|%)|[A-Z]{1,4}[0-9]{1,3}|#[0-9]+|[A-Za-z_]+\.[A-Za-z_.]+"
-    r"|[A-Za-z][\w-]*(?::[\w-]+){2,}|(?i:no|nr)\.?[0-9]+|[\w-]+(?:\.[\w-]+)+:[0-9]{2,5}"
+    r"|[A-Za-z][\w-]*(?::[\w-]+){2,}|(?:user|usr|org|team|proj|project|acct|account|cus|evt|event|req|msg|thread|run|asst|batch|job|task|wf|trace"
+    r"|span|conv|chat|doc|order|inv|ws|workspace|tenant|role)_[0-9A-Za-z]{6,40}|(?i:no|nr)\.?[0-9]+|[\w-]+(?:\.[\w-]+)+:[0-9]{2,5}"
 )
 """Names, paths, versions, times and sizes, of which technical texts have many; the pattern is quick."""
 _CUT_OFF: Final = ("...", "\u2026")
@@ -59,7 +60,8 @@ _NAMED: Final = re.compile(
     r"(?:(?:1password|argon2|bcrypt|scrypt|yescrypt|pbkdf2|blake[23]|oauth2|ed25519|utf-?8|base(?:16|32|36|58|62|64|85))[a-z]*[0-9]?"
     r"|(?:scram-)?sha-?[0-9]+|md[45]|hmac|aes-?[0-9]+|chacha[0-9]*|rsa-?[0-9]+|ed448|[xp]-?[0-9]{3,5}|secp[0-9]+[a-z][0-9]|curve[0-9]+"
     r"|[hrep]s(?:256|384|512)|utf-?16|fido2|u2f|2fa|wpa[23]?|x\.?509|pkcs[0-9]*|tls|ssl|ipv[46]|http[23s]?|neo4j|log4j[0-9]?"
-    r"|k[38]s|s3|ec2|i18n|l10n|win(?:dows)?[0-9]+|uuidv?[0-9])(?:[-_./][a-z0-9]+)*",
+    r"|(?:chat)?gpt|claude|gemini|llama|mi[sx]tral|codestral|qwen|deepseek|gemma|phi|whisper|dall-e|grok|sonnet|haiku|opus|command-r"
+    r"|text-embedding|o[1345](?=-)|k[38]s|s3|ec2|i18n|l10n|win(?:dows)?[0-9]+|uuidv?[0-9])(?:[-_./][a-z0-9]+)*",
     re.IGNORECASE,
 )
 """Algorithms, formats and programs with digits in their names, which sentences on secrets often have."""

@@ -38,7 +38,7 @@ _REMOTE_PATH: Final = re.compile(r":(?:[\w~./-]*[/~]|(?:22|[0-9]{4,5})\b|[\w.-]+
 """What follows a host and no mailbox: the path of scp and git, or a port."""
 _ADDRESSES: Final = re.compile(r"(?<![\w.%+@-])[\w.%+'-]*+@[\w.%+@-]*+")
 """Runs of the characters of addresses, each matched from its beginning only, so that a text is read once."""
-_DOMAIN: Final = re.compile(r"(?:(?:[^\W_]|-)++\.)+[^\W\d_](?:[^\W_]|-)++")
+_DOMAIN: Final = re.compile(r"(?:(?:[^\W_]|-)++\.)+(?:[^\W\d_]{2,}|xn--[0-9a-z-]+)(?![\w-])")
 
 
 def find_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:

@@ -22,11 +22,19 @@ _ARRAY: Final = re.compile(
     rf"(?:\"\"|'')\.join\([\[(]{_BLANKS}{_ITEMS}[\])]\)"
     rf"|\[{_BLANKS}{_ITEMS}\]\.join\((?:\"\"|'')\)"
     rf"|(?:Seq|List|Array|Vector)\({_BLANKS}{_ITEMS}\)\.mkString(?:\(\"\"\))?"
+    rf"|(?:listOf|arrayOf)\({_BLANKS}{_ITEMS}\)\.joinToString\(\"\"\)"
+    rf"|\[{_BLANKS}{_ITEMS}\]\.join(?![\w(])"
+    rf"|strings\.Join\(\[\]string\{{{_BLANKS}{_ITEMS}\}},\s?\"\"\)"
     rf"|\$\(printf ['\"](?:%s){{2,12}}['\"](?: (?:{_ITEM})){{2,12}}+\)"
     rf"|(?:implode|concat|join|CONCAT(?:ENATE)?)\((?:(?:\"\"|''),\s?[\[(]?)?{_BLANKS}{_ITEMS}[\])]{{1,2}}"
 )
-"""Literals that `str.join`, `Array.join`, `implode` or `concat` joins without a separator."""
+"""Literals that `str.join`, `Array.join`, `strings.Join`, `implode` or `concat` joins without a separator."""
+_TEMPLATE: Final = re.compile(rf"(?:\$\{{(?:{_ITEM})\}}){{2,40}}+")
+"""Literals in a row in a template literal of JavaScript."""
+_CELL: Final = re.compile(r"(?:(?<=[,;\t\n])|\A)\"(?P<cell>(?:[^\"\n\0]|\"\"){3,4000}+)\"(?=[,;\t\r\n]|\Z)")
+"""A cell in quotation marks of a table with separators, in which each own quotation mark is doubled (RFC 4180)."""
 _LITERAL: Final = re.compile(_ITEM)
+_DOUBLED: Final = re.compile('""')
 _CHARACTERS: Final = re.compile(r"[{\[(]?\s?(?P<characters>'\\?[ -~]'(?:\s{0,20}+,\s{0,20}+'\\?[ -~]'){7,}+)\s?[}\])]?")
 """A row of single characters in quotation marks."""
 _CHARACTER: Final = re.compile(r"'(\\?[ -~])'")
@@ -61,12 +69,15 @@ _BETWEEN: Final = re.compile(r"[\"']?[ \t]{0,8}[,;]?\s{1,8}(?:export[ \t])?[\"']
 _POSSIBLE: Final = (
     (
         r"(?:\"\"|'')\.join\([\[(]|\)\.mkString|%s%s['\"] ['\"]|"
-        r"\]\.join\((?:\"\"|'')\)|(?:implode|concat|join|CONCAT(?:ENATE)?)\([\"'\[]"
+        r"[\"']\s*\]\.join\b|joinToString\(\"\"|\.Join\(\[\]string|"
+        r"(?:implode|concat|join|CONCAT(?:ENATE)?)\([\"'\[]"
     ),
     r"'[!-~]',\s?'[!-~]',\s?'[!-~]'",
     r"[=:] ?\(\s+[bfru]?[\"']",
     r"\w\}\$?\{\w|\$\{\w+\}[0-9A-Za-z]|\$\w+\$\w|%\w+%%\w|[\"']\$\w+\$\w|= ?[A-Za-z_]\w* ?[+.] ?[A-Za-z_]",
     r"[A-Za-z_-]2[\"']?[ \t]{0,3}[:=][ \t]{0,3}[^\s,;]",
+    r"[\"']\}\$\{[\"']",
+    r"[=:] ?\"\"[0-9A-Za-z!$%&*+@^~-]",
 )
 JOINED: Final = "|".join(_POSSIBLE)
 """What every text has in which there are such values, in the syntax of RE2."""
@@ -100,6 +111,17 @@ def _find_arrays(text: str) -> Iterator[Edit]:
     for match in _ARRAY.finditer(text):
         joined = "".join(item[1:-1] for item in _LITERAL.findall(match[0]))
         yield Edit(match.start(), match.end(), f'"{joined}"', "concatenated")
+
+
+def _find_templates(text: str) -> Iterator[Edit]:
+    for match in _TEMPLATE.finditer(text):
+        yield Edit(*match.span(), "".join(item[1:-1] for item in _LITERAL.findall(match[0])), "concatenated")
+
+
+def _find_cells(text: str) -> Iterator[Edit]:
+    for match in _CELL.finditer(text):
+        for mark in _DOUBLED.finditer(text, *match.span("cell")):
+            yield Edit(*mark.span(), '"', "csv")
 
 
 def _find_characters(text: str) -> Iterator[Edit]:
@@ -148,5 +170,13 @@ def _find_members(text: str) -> Iterator[Edit]:
         before = match
 
 
-_KINDS: Final = (_find_arrays, _find_characters, _find_parentheses, _find_names, _find_members)
+_KINDS: Final = (
+    _find_arrays,
+    _find_characters,
+    _find_parentheses,
+    _find_names,
+    _find_members,
+    _find_templates,
+    _find_cells,
+)
 """The searches for the kinds, in the order of what may be possible."""

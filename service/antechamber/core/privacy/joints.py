@@ -31,7 +31,7 @@ A value and the name of the next member are no parts of one value.
 """
 _WRAPS: Final = re.compile(
     r"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r\u21a9\u21b5-]\n)(?:[ \t]*(?://|--|;)[ \t]|[ \t>|*#]*)"
-    rf"(?={SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
+    rf"(?={SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`\\]))"
 )
 """A line break and the signs behind it. Both patterns begin with a sign that is rare, so that the search is quick."""
 MARKUP_TAG: Final = "/?(?:a|b|code|em|font|i|s|span|strong|u|wbr)(?: ?/)?"
@@ -41,6 +41,8 @@ _MARKUP: Final = re.compile(
     rf"(?={SIGN}{{2}})"
 )
 """A comment, elements or the mark of bold letters within a value; a reader sees the value without them."""
+_BREAK: Final = re.compile("<wbr ?/?>")
+"""The element that only allows a line break within a word."""
 _BEFORE_WRAP: Final = " \t\\\r\u21a9\u21b5"
 _CONTINUATION: Final = re.compile("(?<![ \\t])\\\\\\Z|[\u21a9\u21b5]")
 """The sign of a line that goes on; in a shell, a blank before the backslash divides arguments."""
@@ -72,7 +74,10 @@ def find_joints(text: str, *, quoted: bool) -> Iterator[Edit]:
     edits = _bounded(_find_wraps(text))
     if quoted:
         edits += _bounded(Edit(*match.span(), "", match.lastgroup or "") for match in _JOINTS.finditer(text))
-        edits += _bounded(Edit(*match.span(), "", "markup") for match in _MARKUP.finditer(text))
+        edits += _bounded(
+            Edit(*match.span(), "", "continued" if _BREAK.fullmatch(match[0]) else "markup")
+            for match in _MARKUP.finditer(text)
+        )
     yield from without_overlaps(edits)
 
 
@@ -94,7 +99,8 @@ def _find_wraps(text: str) -> Iterator[Edit]:
         start = match.start()
         while start > 0 and text[start - 1] in _BEFORE_WRAP:
             start -= 1
-        if _AT_WRAP.match(text, max(0, start - 4), start) and not (
+        is_joined = text[start : match.start()].startswith("\\")
+        if (is_joined or _AT_WRAP.match(text, max(0, start - 4), start)) and not (
             _WORD_BEHIND.match(text, match.end()) and _WORD_BEFORE.search(text, max(0, start - _LONGEST_BEFORE), start)
         ):
             yield Edit(start, match.end(), "", "continued" if _is_continued(text, start, match) else "wrapped")

@@ -12,6 +12,7 @@ from antechamber.core.privacy.checks import real_password
 from antechamber.core.privacy.noise import is_noise
 from antechamber.core.privacy.passwords import is_generated, is_pair_password, is_secret, is_wordy
 from antechamber.core.privacy.phrases import is_numbered
+from antechamber.core.privacy.words import PLAIN
 
 _SASL_PARTS: Final = 3
 """Identity, user name and password."""
@@ -160,6 +161,17 @@ def is_bitlocker_key(text: str) -> bool:
     )
 
 
+def is_kubernetes_value(value: str) -> bool:
+    """Return whether base64 at the place of a secret holds one: bytes, or a text that is no placeholder."""
+    try:
+        text = b64decode(value, validate=True).decode().strip()
+    except binascii.Error:
+        return False
+    except UnicodeDecodeError:
+        return True
+    return bool(text) and not is_noise(text) and text.lower() not in PLAIN
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "private-der": is_private_der,
     "base58-key": is_base58_key,
@@ -168,4 +180,5 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "url-password": is_url_password,
     "slash-password": is_slash_password,
     "bitlocker-key": is_bitlocker_key,
+    "kubernetes-value": is_kubernetes_value,
 }

@@ -30,6 +30,11 @@ _COUNTED: Final = re.compile(
     r"|users|points|objects|files|[mnu\u00b5]s|seconds|iterations|steps|cycles|ticks|px|tris|urls|hits|times)\b"
 )
 """What a number counts, directly after it."""
+_MEASURED: Final = re.compile(
+    r"(?i)(?:isbn(?:-?1[03])?|length|size|offset|version|generation|count|total)[\"' :=#]{1,4}\Z"
+)
+"""What says before a number that it is a measure, a version or the number of a book."""
+_MEASURE_REACH: Final = 24
 _COUNTRIES: Final = {
     9: ("nl-bsn", "ca-sin", "au-tfn", "pt-nif", "gr-vat", "il-idnr", "nz-ird", "by-unp", "at-tin"),
     10: ("bg-egn", "cz-rc", "se-personnummer", "is-kennitala", "pl-nip", "ua-rntrc", "ru-inn", "ec-ci", "hu-tax-id"),
@@ -70,6 +75,7 @@ def find_national_numbers(text: str, effort: Effort) -> Iterator[tuple[int, int]
             and _TIME.fullmatch(match[0]) is None
             and int(digits).bit_count() > 1
             and _COUNTED.match(text, match.end()) is None
+            and _MEASURED.search(text, max(0, match.start() - _MEASURE_REACH), match.start()) is None
         ):
             effort.spend(_UNITS)
             if any(CHECKS[country](digits) or CHECKS[country](match[0]) for country in countries):

@@ -12,7 +12,8 @@ _V4: Final = re.compile(
 )
 _VERSION: Final = re.compile(
     r"(?i)(?:\b(?:v|ver|version|versions|release|releases|released|upgrade|upgraded|update|updated|build|firmware"
-    r"|driver|package|schema|section|chapter|clause|oid|rev|revision)\b[.]?(?:[ _-](?:to|from|is|of|no|number|in|at))?"
+    r"|driver|package|schema|assemblyversion|fileversion|heading|section|chapter|clause|oid|rev|revision)\b[.]?"
+    r"(?:[ _-](?:to|from|is|of|no|number|in|at))?"
     r"[ :=#\"'`(~^<>]{0,4}|[a-z_)\]][/@]|[=~^<>!]=[ ]?|[a-z]-|\u00a7[ ]?|(?-i:[a-z][A-Z]+) )\Z"
 )
 """The end of a text before four numbers that are a version or a section, also of a product such as OpenSSL."""
@@ -32,6 +33,9 @@ _V6_GROUP: Final = 4
 """Digits of a group of version 6."""
 _V6_ADDRESS: Final = re.compile(r"[0-9A-Fa-f:]{4,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![0-9A-Za-z:]|\.[0-9])")
 """An address of version 6, also with one of version 4 at its end (RFC 4291, section 2.5.5.2)."""
+_MASK: Final = re.compile("/([0-9]|[12][0-9]|30)(?![0-9]|[.][0-9])")
+"""The number of bits of a network; one of 31 bits or more is that of a machine."""
+_BITS: Final = 32
 _HARMLESS_V4: Final = (
     (127,),  # loopback
     (169, 254),  # link-local, RFC 3927
@@ -74,8 +78,22 @@ def find_ip_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
     for match in _V4.finditer(text):
         effort.spend()
         # Four numbers may be the end of an address of version 6.
-        if match.end() not in longer and _is_exposed(match[0]) and not _is_version(text, match.start()):
+        if (
+            match.end() not in longer
+            and _is_exposed(match[0])
+            and not _is_version(text, match.start())
+            and not _is_network(match[0], text, match.end())
+        ):
             yield match.span()
+
+
+def _is_network(address: str, text: str, end: int) -> bool:
+    """Return whether a mask behind an address leaves nothing of it but a network, as in `10.0.0.0/8` (RFC 4632)."""
+    mask = _MASK.match(text, end)
+    if mask is None:
+        return False
+    number = int.from_bytes(map(int, address.split(".")))
+    return number & ((1 << _BITS - int(mask[1])) - 1) == 0
 
 
 def _is_version(text: str, start: int) -> bool:

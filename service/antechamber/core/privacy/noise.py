@@ -40,7 +40,7 @@ _DECODER: Final = re.compile(
 _ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&|]|\*+[A-Za-z_(]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
     r"|.*[;}](?:return|const|let|var)(?:$|\W)|.*[:!](?:null|true|false|undefined|[01],\w+:)|.*\}\},|[A-Z_]+=/"
     r"|\w*\]\[|\\[\"'](?:[\w-]+\\?[\"']?$|\{\{)|[^{]*\}\}\\?$|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
@@ -52,7 +52,7 @@ _PUBLIC: Final = re.compile(
     r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot|hotfix|patch|alpine|slim"
     r"|bookworm|bullseye|jammy|ubi)[.-]?[0-9]*(?:\.[0-9]+){0,2}$"
     r"|[0-9]{1,4}(?:\.[0-9]+){1,3}-[0-9a-f]{7,12}$|(?:Cmd|Ctrl|Control|Alt|Shift|Option|Strg)\+"
-    r"|[\w.]*(?:Public|Private|Secret)Key$"
+    r"|[\w.]*(?:Public|Private|Secret)Key$|ssh-[a-z0-9-]{2,20}AAAA[BCE][23]Nz"
 )
 """An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, the name of a class, a version
 before its release or with a commit, and keys that are pressed together."""
@@ -63,7 +63,7 @@ _COLOR: Final = re.compile(
     re.IGNORECASE,
 )
 _DIGEST: Final = re.compile("(?:sha[0-9]{0,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
-_REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9])")
+_REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9]|\.[*+]/)")
 _MEMBER: Final = re.compile(r"[\w.?,;&-]*\w=[\"'\w\[({./~]|\?[\w.,;&-]*\w=")
 """A name with a value, such as `type=\"password\"`: not what the sentence names."""
 _FILE: Final = re.compile(

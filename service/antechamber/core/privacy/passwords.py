@@ -18,8 +18,9 @@ from antechamber.core.privacy.phrases import (
     is_numbered,
     is_phrase,
     is_spaced,
+    is_triple,
 )
-from antechamber.core.privacy.values import changes_often, entropy_of, longest_run_of
+from antechamber.core.privacy.values import changes_often, entropy_of, longest_run_of, variety_of
 from antechamber.core.privacy.words import PLAIN, TECHNICAL
 
 _SHORTEST: Final = 6
@@ -95,6 +96,7 @@ def _is_chosen(value: str) -> bool:
     return (
         _is_mixed(value)
         or is_phrase(value)
+        or is_triple(value)
         or is_numbered(value)
         or is_grouped(value)
         or is_random_word(value)
@@ -234,6 +236,22 @@ def is_service_value(value: str) -> bool:
     return len(value) >= _SHORTEST_KEY and is_secret(value) and (_SHORT_HEX.fullmatch(value) is None)
 
 
+def is_placed_password(value: str) -> bool:
+    """Return whether a value at the place of a password is one: neither a word, a command nor a path."""
+    is_word = value.isalpha() and not is_random_word(value)
+    return not is_word and _is_chosen(value) and not is_noise(value) and not _PATH.match(value)
+
+
+def is_disordered(value: str) -> bool:
+    """Return whether a value is a secret of three kinds of characters in disorder."""
+    return is_secret(value) and variety_of(value) >= _CLASSES and changes_often(value)
+
+
+def is_named_random(value: str) -> bool:
+    """Return whether a value beside its name is random, and not the name of something."""
+    return is_random_token(value) or is_disordered(value) or (len(value) >= _RANDOM_LENGTH and is_random_word(value))
+
+
 def is_prefixed_hex_token(value: str) -> bool:
     """Return whether a prefix before a hexadecimal number is none of a hash; a context word has to be near."""
     return not _HASH.match(value) and is_random_token(value)
@@ -250,7 +268,13 @@ def is_command_password(value: str) -> bool:
     return (
         len(value) >= _SHORTEST_QUOTED
         and not value.startswith("-")
-        and (_is_mixed(value) or is_long_phrase(value) or is_hyphenated(value) or is_random_word(value))
+        and (
+            _is_mixed(value)
+            or is_long_phrase(value)
+            or is_hyphenated(value)
+            or is_triple(value)
+            or is_random_word(value)
+        )
         and not is_noise(value)
     )
 
@@ -264,7 +288,7 @@ def is_pair_password(value: str) -> bool:
     """Return whether a word after a user name is a password: three kinds of characters, random letters or words."""
     value = _HOST.sub("", value).rstrip(".,;:)]}>")
     classes = sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdecimal, _is_sign))
-    is_strong = classes >= _CLASSES or is_hyphenated(value) or is_random_word(value)
+    is_strong = classes >= _CLASSES or is_hyphenated(value) or is_triple(value) or is_random_word(value)
     return is_strong and is_spoken_password(value)
 
 
@@ -281,6 +305,9 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "random-token": is_random_token,
     "prefixed-token": is_prefixed_token,
     "service-value": is_service_value,
+    "placed-password": is_placed_password,
+    "disordered": is_disordered,
+    "named-random": is_named_random,
     "known-service-token": is_known_service_token,
     "prefixed-hex-token": is_prefixed_hex_token,
     "consonant-run": is_consonant_run,

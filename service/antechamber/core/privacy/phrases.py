@@ -7,6 +7,22 @@ from antechamber.core.privacy.words import NO_PHRASE, PROSE, TECHNICAL
 
 _PHRASE_WORDS: Final = 4
 _PHRASE_JOINT: Final = re.compile("[-_ .]")
+_TRIPLE: Final = 3
+_LEAST_TRIPLE: Final = 4
+"""Letters of a word of such a phrase."""
+_PARTS_OF_NAMES: Final = frozenset(
+    """
+    account agent alert auth backend backup batch bucket build cache client cloud codec common core cron custom data
+    database deploy deployment docker engine event file filter frontend gateway generic global group handler head health
+    home image index infra internal item json kafka kube ldap level list local main manager media memory metrics mail
+    mobile model monitor name network node note operator page parser path pipeline plugin pool proxy queue reader
+    record release remote report request response result review router runner sample schema script search shop site
+    size source stack static status storage store stream sync system table target task team template text tool type
+    upload vault view volume watch webhook worker workflow workspace writer yaml zone field match current existing
+    confirm repeat length check checker strength policy rule rules prompt screen link mail expiry
+    """.split()  # noqa: SIM905 -- a list would take a line for each word
+)
+"""Words of which names of files, machines and settings consist."""
 _LEAST_JOINTS: Final = 2
 _LEAST_WORDS: Final = 2
 _MOST_WORDS: Final = 8
@@ -54,6 +70,19 @@ def is_hyphenated(value: str) -> bool:
         and all(word.isalpha() and len(word) <= _LONGEST_WORD for word in words)
         and len(set(words)) == len(words)
         and _are_words(words)
+    )
+
+
+def is_triple(value: str) -> bool:
+    """Return whether a value is three everyday words with hyphens, where its place says that it is secret."""
+    words = value.split("-")
+    return (
+        len(words) == _TRIPLE
+        and value.islower()
+        and all(word.isalpha() and _LEAST_TRIPLE <= len(word) <= _LONGEST_WORD for word in words)
+        and len(set(words)) == _TRIPLE
+        and _are_words(words)
+        and _PARTS_OF_NAMES.isdisjoint(words)
     )
 
 

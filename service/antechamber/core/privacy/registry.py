@@ -39,6 +39,7 @@ CHECKS: Final[dict[str, Check]] = {
     **national_checks.CHECKS,
     **passwords.CHECKS,
     **random_values.CHECKS,
+    **seed_phrases.CHECKS,
 }
 Look = Callable[[bytes], bool]
 """Returns whether a text (UTF-8) may have a value of a search."""

@@ -167,5 +167,12 @@ def _count_possible(word: bytes) -> int:
     return 1 if word.isascii() else len(word.translate(None, _ASCII)) // 2 + 1
 
 
+def has_seed_words(value: str) -> bool:
+    """Return whether all words are of one list, whatever their checksum."""
+    words = value.replace(",", " ").split()
+    return any(all(word in _numbers(language) for word in words) for language in _LANGUAGES)
+
+
+CHECKS: Final[dict[str, Callable[[str], bool]]] = {"seed-words": has_seed_words}
 LOOKS: Final[dict[str, Callable[[bytes], bool]]] = {"seed-phrases": may_have_seed_phrase}
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"seed-phrases": find_seed_phrases}

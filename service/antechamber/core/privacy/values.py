@@ -42,7 +42,9 @@ _PROSE: Final = re.compile(r"(?=[^,.;:!?]*[,.;:!?])[A-Za-z][a-z']*(?:[,.;:]? [A-
 """Words of letters with blanks and a punctuation mark, which neither a generated password nor a passphrase has."""
 _SIGNS_OF_PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff01\uff1f\uff1b]")
 """The same in Chinese and Japanese."""
-_RUN: Final = re.compile("[0-9A-Za-z]{16}")
+_RUN: Final = re.compile("[0-9A-Za-z]{16,}")
+_FEWEST: Final = 2
+"""Different characters of a run that may be a token; masks have one."""
 _RUNS: Final = re.compile("[0-9A-Za-z]+")
 _KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
 _LEAST_CHANGES: Final = 0.45
@@ -52,7 +54,7 @@ _LEAST_CHANGES: Final = 0.45
 def is_masked(value: str) -> bool:
     """Return whether a value has a mask, and beside it no run of letters and digits that could be a token."""
     rest, masks = _MASKS.subn(" ", value)
-    return masks > 0 and _RUN.search(rest) is None
+    return masks > 0 and all(len(set(run)) <= _FEWEST for run in _RUN.findall(rest))
 
 
 def is_encoded_prose(value: str) -> bool:
