@@ -50,7 +50,7 @@ def _samples_of(texts: Iterable[SecretText]) -> Iterator[Sample]:
 def _samples_of_words(texts: Iterable[SecretText]) -> Iterator[Sample]:
     """Yield the phrases of texts that may be secrets; those that only overlap a marked one say nothing."""
     for text, secrets, _ in texts:
-        for number, phrase in enumerate(disclosed_words.placed_phrases(text)):
+        for number, phrase in enumerate(disclosed_words.placed_phrases(text, Effort())):
             over = [(start, end) for start, end in secrets if phrase.start < end and start < phrase.end]
             is_secret = (phrase.start, phrase.end) in over
             if is_secret or (not over and (number % _EACH == 0)):

@@ -31,7 +31,7 @@ def found(text: str) -> list[str]:
 
 def phrases(text: str) -> list[str]:
     """Return the phrases that may be judged."""
-    return [text[phrase.start : phrase.end] for phrase in placed_phrases(text)]
+    return [text[phrase.start : phrase.end] for phrase in placed_phrases(text, Effort())]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_long_rows_of_words_have_no_phrase_but_the_last_eight() -> None:
 @pytest.mark.parametrize("word", ["some_name", "API_NAME", "verifyPassword", "required", "state-of-the-art"])
 def test_names_of_code_compounds_and_usual_words_are_no_secrets(word: str) -> None:
     """They are not judged, whatever is around them."""
-    (phrase,) = (one for one in placed_phrases(f"password: {word}") if one.words == (word,))
+    (phrase,) = (one for one in placed_phrases(f"password: {word}", Effort()) if one.words == (word,))
     assert phrase.is_usual
     assert list(find_with(WordsModel([1.0] * PLACES, 0), f"login: boat, {word}", Effort())) == [(7, 11)]
 
@@ -119,7 +119,7 @@ def test_the_score_is_the_sum_of_the_weights_of_all_features(text: str) -> None:
     """What is kept between two phrases changes nothing."""
     model = WordsModel(range(PLACES), 0.5, 1e-6)
     text = f"the password {text}"
-    for phrase in placed_phrases(text):
+    for phrase in placed_phrases(text, Effort()):
         expected = sum(place_of(feature, PLACES) for feature in features_of(phrase, text))
         assert model.score_alone(phrase) + model.score_around(phrase, text) == pytest.approx(expected * 1e-6 + 0.5)
 
@@ -131,7 +131,7 @@ def test_long_words_are_not_kept_in_memory() -> None:
     def kept(word: str) -> int:
         """Return how many entries the caches have after a text with a word."""
         text = f"password: {word} or boats"
-        for phrase in placed_phrases(text):
+        for phrase in placed_phrases(text, Effort()):
             model.score_alone(phrase)
             model.score_around(phrase, text)
         return model._of_place.cache_info().currsize + model._of_placed.cache_info().currsize
@@ -144,7 +144,7 @@ def test_long_words_are_not_kept_in_memory() -> None:
 def test_words_of_another_text_of_an_event_are_not_read() -> None:
     """The words around a phrase end where its own text does."""
     text = f"seven boats{SEPARATOR}the password is red boat{SEPARATOR}and more words"
-    phrase = next(one for one in placed_phrases(text) if one.words == ("boat",))
+    phrase = next(one for one in placed_phrases(text, Effort()) if one.words == ("boat",))
     assert {"<< boats", ">> more"}.isdisjoint(features_of(phrase, text))
     assert "<0 red" in features_of(phrase, text)
 

@@ -200,6 +200,16 @@ def test_addresses_of_persons_are_refused() -> None:
         assert refused(text), text
 
 
+def test_the_id_of_a_message_is_no_address() -> None:
+    """Ids of messages have the form of addresses, also several in a row; what follows them may be an address."""
+    for text in (
+        "Message-ID: <a7f0b005@mail.vantafold.de>", "In-Reply-To: <wZK1@mail.corp.dev>",
+        "references:<a@b.corp.dev> <c@d.corp.dev>",
+    ):  # fmt: skip
+        assert list(find_addresses(text, Effort())) == []
+    assert len(list(find_addresses("Message-ID: <x1@a.corp.dev>\nFrom: <ada.lovelace@corp.dev>", Effort()))) == 1
+
+
 def test_ip_addresses_are_found_and_reserved_ones_are_not() -> None:
     """At least 99 % of addresses of both versions are found; loopback, link-local and documentation ranges are not."""
     source = random.Random(791)  # noqa: S311

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.tables import find_cells
+from antechamber.core.privacy.tables import find_cells, find_inserted
+from antechamber.core.privacy.view import apply
 from support import GATE
 
 VALUE = "Kestrel94" + "moss"
@@ -97,3 +98,42 @@ def test_a_text_of_many_lines_has_a_bounded_cost() -> None:
     """Lines cost effort, and a text beyond the budget is not called harmless."""
     with pytest.raises(EffortSpentError):
         list(find_cells("a,password\n" + "\n" * 60_000, Effort()))
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        (
+            "INSERT INTO clients(name, secret, enabled) VALUES ('pay', 'P8Ow', true);",
+            "INSERT INTO clients(name, secret, enabled) VALUES ('pay', secret: 'P8Ow', true);",
+        ),
+        (
+            "insert into `users` (`id`, `password`) values (1, 'it''s'), (2, \"b\")",
+            "insert into `users` (`id`, `password`) values (1, password: 'it''s'), (2, password: \"b\")",
+        ),
+        ("INSERT INTO t (api_key) VALUES (x)", "INSERT INTO t (api_key) VALUES (secret: x)"),
+    ],
+)
+def test_an_insert_names_its_values(text: str, marked: str) -> None:
+    """A value for a column of secrets reads as what its column is called."""
+    assert apply(text, find_inserted(text)) == marked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO t (name, size) VALUES ('a', 2)",
+        "INSERT INTO t (secret) SELECT secret FROM u",
+        "INSERT INTO t (secret) VALUES ('a",
+        "INSERT INTO t VALUES ('a')",
+    ],
+)
+def test_other_inserts_stay(text: str) -> None:
+    """Without names of columns for secrets, or without values, nothing is named."""
+    assert list(find_inserted(text)) == []
+
+
+def test_an_insert_of_many_rows_is_read_to_a_limit() -> None:
+    """Two hundred rows show what a table has."""
+    text = "INSERT INTO t (secret) VALUES " + ", ".join(["('abc')"] * 300)
+    assert len(list(find_inserted(text))) == 200

@@ -115,10 +115,10 @@ _FEWEST_WORDS: Final = 2
 """Words around a value that is judged; a member of an object has one."""
 _LENGTH: Final = 9
 """Binary logarithm of the characters of a text that cost one unit of effort; …"""
-_POSSIBLE: Final = 1
-"""… that of the number of possible values that do; …"""
-_JUDGED: Final = 5
-"""… and the effort of a value near a word for what it opens."""
+_READ: Final = 2
+"""… the effort of a value that is read, …"""
+_JUDGED: Final = 10
+"""… and that of one near a word for what it opens."""
 
 
 class PlacedValue(NamedTuple):
@@ -206,8 +206,7 @@ def placed_values(
     Raises EffortSpentError at the end of the effort, or if the text has too many values.
     """
     effort.spend(len(text) >> _LENGTH)
-    possible = [found for found in _values_of(text) if score_value(found[0]) > _LEAST]
-    effort.spend(len(possible) >> _POSSIBLE)
+    possible = [found for found in _values_of(text, effort) if score_value(found[0]) > _LEAST]
     judged = 0
     for value, start, end in possible:
         first, last = reach_of(text, start, end, _BEFORE, _BEHIND)
@@ -223,10 +222,10 @@ def placed_values(
                 yield placed
 
 
-def _values_of(text: str) -> Iterator[tuple[str, int, int]]:
+def _values_of(text: str, effort: Effort) -> Iterator[tuple[str, int, int]]:
     """Yield the values that may be near a word for what they open, each with its span.
 
-    Raises EffortSpentError if there are too many.
+    Raises EffortSpentError at the end of the effort, or if there are too many.
     """
     values = words = 0
     for start, end in _odd_parts(text):
@@ -236,6 +235,7 @@ def _values_of(text: str) -> Iterator[tuple[str, int, int]]:
             words += 1
             if is_value(match[0]) and not _is_plain(match[0]):
                 values += 1
+                effort.spend(_READ)
                 yield match[0], *match.span()
             if values > _MOST_READ or words > _MOST_WORDS:
                 raise EffortSpentError

@@ -88,12 +88,14 @@ _LEAST_ALONE: Final = 0.0
 """What its place and its words exceed before those around are; one of 30 does not."""
 _MOST_TOKENS: Final = 6_500
 """Words and signs of a text that are read, …"""
+_ENDLESS: Final = 1 << 30
+"""More effort than any scan may take."""
 _MOST_PLACED: Final = 2_500
 """… and its phrases that are looked at; a text with more of either is not checked."""
 _LENGTH: Final = 9
 """Binary logarithm of the characters of a text that cost one unit of effort; …"""
-_PLACED: Final = 1
-"""… that of the number of phrases that do; …"""
+_TOKENS: Final = 8
+"""… the number of words and signs that do; a phrase costs one; …"""
 _ALONE: Final = 6
 """… the effort of a phrase whose place is one of passwords, …"""
 _AROUND: Final = 15
@@ -228,8 +230,8 @@ def find_with(model: WordsModel, text: str, effort: Effort) -> Iterator[tuple[in
     Raises EffortSpentError at the end of the effort.
     """
     effort.spend(len(text) >> _LENGTH)
-    placed = list(placed_phrases(text))
-    effort.spend(len(placed) >> _PLACED)
+    placed = list(placed_phrases(text, effort))
+    effort.spend(len(placed))
     done = 0
     for phrase in placed:
         if phrase.start < done or model.score_place(phrase) <= _LEAST or phrase.is_usual:
@@ -244,18 +246,18 @@ def find_with(model: WordsModel, text: str, effort: Effort) -> Iterator[tuple[in
             yield phrase.start, done
 
 
-def placed_phrases(text: str) -> Iterator[PlacedPhrase]:
+def placed_phrases(text: str, effort: Effort) -> Iterator[PlacedPhrase]:
     """Yield the words and phrases of a text that are near a word for what they may open.
 
     A phrase is all that is between two signs, or the end of it.
 
-    Raises EffortSpentError if the text has too many.
+    Raises EffortSpentError at the end of the effort, or if the text has too many.
     """
     row: list[re.Match[str]] = []
     before, number = "", 0
     for place, match in enumerate(_tokens_of(text)):
-        if place > _MOST_TOKENS:
-            raise EffortSpentError
+        if place % _TOKENS == 0:
+            effort.spend(1 if place <= _MOST_TOKENS else _ENDLESS)
         if match is not None and match[1] is not None:
             row.append(match)
             continue

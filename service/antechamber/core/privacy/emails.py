@@ -34,6 +34,10 @@ _LOGIN: Final = re.compile(
 """The end of a text before the account and host of a login or of an address with a scheme."""
 _LOGIN_REACH: Final = 90
 """Characters before an address that are searched for such a beginning."""
+_MESSAGE: Final = re.compile(
+    r"(?i:message-id|in-reply-to|references|content-id)[\"']?:[ \t]?(?:<[^<>\s]{1,120}>[ \t]?){0,3}<\Z"
+)
+"""What is before the id of a message, which has the form of an address (RFC 5322, section 3.6.4)."""
 _REMOTE_PATH: Final = re.compile(r":(?:[\w~./-]*[/~]|(?:22|[0-9]{4,5})\b|[\w.-]+\.git\b)")
 """What follows a host and no mailbox: the path of scp and git, or a port."""
 _ADDRESSES: Final = re.compile(r"(?<![\w.%+@-])[\w.%+'-]*+@[\w.%+@-]*+")
@@ -67,9 +71,10 @@ def _addresses_in(run: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_login(text: str, start: int, end: int) -> bool:
-    """Return whether an address names an account on a host, as `ssh` and `git` take it."""
+    """Return whether an address names an account on a host, as `ssh` and `git` take it, or a message."""
     return (
         _REMOTE_PATH.match(text, end) is not None
+        or _MESSAGE.search(text, max(0, start - _LOGIN_REACH), start) is not None
         or _LOGIN.search(text, max(0, start - _LOGIN_REACH), start) is not None
     )
 

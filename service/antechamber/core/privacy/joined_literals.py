@@ -40,29 +40,34 @@ _CHARACTERS: Final = re.compile(r"[{\[(]?\s?(?P<characters>'\\?[ -~]'(?:\s{0,20}
 _CHARACTER: Final = re.compile(r"'(\\?[ -~])'")
 _NULL: Final = "\\0"
 _ASSIGNED: Final = re.compile(
-    r"(?<![\w$.])(?P<name>[A-Za-z_]\w{0,30})[ \t]{0,3}:?=[ \t]{0,3}"
-    r"(?P<mark>[\"'`])(?P<value>[^\"'`\n\0]{1,400})(?P=mark)"
-    r"|(?:^|; ?)(?:export |set )?(?P<variable>[A-Za-z_]\w{0,30})="
-    r"(?P<word>[^\s\"'`$;&|()\0]{1,400})(?=[ \t]*(?:[\r;]|$))",
-    re.MULTILINE,
+    r"=(?:[ \t]{0,3}(?P<mark>[\"'`])(?P<value>[^\"'`\n\0]{1,400})(?P=mark)"
+    r"|(?P<word>[^\s\"'`$;&|()\0]{1,400})(?=[ \t]*(?:[\r\n;]|\Z)))"
 )
-"""A name with a literal, or a variable of a shell with a word."""
+"""An equals sign with a literal, or with a word that ends its line; it is rare, so that the search is quick."""
+_LITERAL_NAME: Final = re.compile(r"(?<![\w$.])(?P<name>[A-Za-z_]\w{0,30})[ \t]{0,3}:?\Z")
+_VARIABLE_NAME: Final = re.compile(r"(?:(?:\n|\A|; ?)(?:export |set )?)(?P<name>[A-Za-z_]\w{0,30})\Z")
+"""The name before it: that of a literal, or of a variable of a shell."""
+_LONGEST_NAME: Final = 48
 _MOST_NAMES: Final = 64
 _NAMES: Final = re.compile(
     r"(?:\$\{\w{1,30}\}|\$\w{1,30}|\{\w{1,30}\}|%\w{1,30}%){2,12}|\$\{\w{1,30}\}(?=[0-9A-Za-z])"
     r"|(?<![\w.\"'])[A-Za-z_]\w{0,30}(?:[ \t]{0,2}[+.][ \t]{0,2}[A-Za-z_]\w{0,30}){1,12}"
 )
 """Names in a row, whose literals are joined."""
+_JOINTS: Final = re.compile(
+    r"\+(?=[ \t]{0,2}[A-Za-z_])|[.](?<= [.])(?= ?[A-Za-z_])|\$\{(?=\w{1,30}\}[0-9A-Za-z$])|\}\{|%%|\$(?<=\w\$)"
+)
+"""What each row of names has; only the lines around it are searched for one."""
 _NAME: Final = re.compile(r"\w+")
 _MOST_JOINED: Final = 24_576
 """Characters of all literals that replace names."""
-_PARENTHESIS: Final = re.compile(r"(?<=[=:] )\(\s{1,40}(?=[bfru]?[\"'])|(?<=[=:])\(\s{1,40}(?=[bfru]?[\"'])")
+_PARENTHESIS: Final = re.compile(r"\((?:(?<=[=:] \()|(?<=[=:]\())\s{1,40}(?=[bfru]?[\"'])")
 """A parenthesis before literals on lines of their own."""
-_MEMBER: Final = re.compile(
-    r"(?<![A-Za-z_-])(?P<name>[A-Za-z][A-Za-z_-]{0,60}?)"
-    r"[_-]?(?P<part>(?i:part|half|piece|chunk|seg(?:ment)?)[_-]?)?(?P<number>[0-9])"
-    r"[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?P<value>[^\s\"',;\0]{1,200})"
+_MEMBER: Final = re.compile(r"[0-9](?<=[A-Za-z_-].)[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?P<value>[^\s\"',;\0]{1,200})")
+_MEMBER_NAME: Final = re.compile(
+    r"(?<![A-Za-z_-])(?P<name>[A-Za-z][A-Za-z_-]{0,60}?)[_-]?(?P<part>(?i:part|half|piece|chunk|seg(?:ment)?)[_-]?)?\Z"
 )
+_LONGEST_MEMBER: Final = 76
 """A member whose name ends with a number: `PASSWORD_1=…`, `"token_part2": "…"`."""
 _BETWEEN: Final = re.compile(r"[\"']?[ \t]{0,8}[,;]?\s{1,8}(?:export[ \t])?[\"']?|[\"']?[,;&]\s{0,8}[\"']?")
 """What is between two such members."""
@@ -140,12 +145,12 @@ def _find_names(text: str) -> Iterator[Edit]:
 
     Raises EffortSpentError if these are too long together: a literal may be named thousands of times.
     """
-    found = islice(_ASSIGNED.finditer(text), _MOST_NAMES)
-    literals = {match["name"] or match["variable"]: match["value"] or match["word"] for match in found}
+    rows = list(_rows_of_names(text))
+    literals = dict(islice(_assigned_in(text), _MOST_NAMES)) if rows else {}
     if not literals:
         return
     room = _MOST_JOINED
-    for match in _NAMES.finditer(text):
+    for match in rows:
         names = _NAME.findall(match[0])
         if all(name in literals for name in names):
             joined = "".join(literals[name] for name in names)
@@ -155,19 +160,43 @@ def _find_names(text: str) -> Iterator[Edit]:
             yield Edit(match.start(), match.end(), joined if match[0][0] in "${%" else f'"{joined}"', "concatenated")
 
 
+def _rows_of_names(text: str) -> Iterator[re.Match[str]]:
+    """Yield the rows of names in the lines that have what joins two of them."""
+    done = 0
+    for joint in _JOINTS.finditer(text):
+        if joint.start() >= done:
+            start, end = text.rfind("\n", 0, joint.start()) + 1, text.find("\n", joint.end())
+            done = end if end >= 0 else len(text)
+            yield from _NAMES.finditer(text, start, done)
+
+
+def _assigned_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names that a text gives a literal or a word, and these."""
+    for match in _ASSIGNED.finditer(text):
+        is_word = match["mark"] is None
+        pattern = _VARIABLE_NAME if is_word else _LITERAL_NAME
+        name = pattern.search(text, max(0, match.start() - _LONGEST_NAME), match.start())
+        if name is not None:
+            yield name["name"], match["word"] if is_word else match["value"]
+
+
 def _find_members(text: str) -> Iterator[Edit]:
     """Yield what is between the values of members whose names differ in their numbers only."""
-    before: re.Match[str] | None = None
+    before: tuple[str, int, int] | None = None
     for match in _MEMBER.finditer(text):
+        place = match.start()
+        name = _MEMBER_NAME.search(text, max(0, place - _LONGEST_MEMBER), place)
+        if name is None:
+            continue
+        number = int(text[place])
         if (
             before is not None
-            and _BETWEEN.fullmatch(text, before.end(), match.start()) is not None
-            and match["name"] == before["name"]
-            and int(match["number"]) == int(before["number"]) + 1
+            and before[:2] == (name["name"], number - 1)
+            and _BETWEEN.fullmatch(text, before[2], name.start()) is not None
         ):
             # Members that are called parts are pieces of one value; others may be values of their own.
-            yield Edit(before.end(), match.start("value"), "", "concatenated" if match["part"] else "listed")
-        before = match
+            yield Edit(before[2], match.start("value"), "", "concatenated" if name["part"] else "listed")
+        before = name["name"], number, match.end()
 
 
 _KINDS: Final = (

@@ -5,6 +5,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 from hashlib import sha256
+from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote
 
@@ -29,6 +30,8 @@ _ENCRYPTED: Final = (bytes.fromhex("2a864886f70d0105"), bytes.fromhex("2a864886f
 """Object identifiers of password-based encryption: PKCS #5 and PKCS #12 (RFC 8018, RFC 7292)."""
 _VERSIONS: Final = (b"\2\1\0", b"\2\1\1", b"\2\1\3")
 """Versions, as numbers in DER: RSA and PKCS #8 keys, EC keys, and PKCS #12 (RFC 8017, RFC 5958, RFC 5915, RFC 7292)."""
+_BYTE: Final = re.compile("0x[0-9A-Fa-f]{2}|[1-9][0-9]*|0")
+_LARGEST_BYTE: Final = 255
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _CHECKSUM: Final = 4
 _BITLOCKER_FACTOR: Final = 11
@@ -172,6 +175,18 @@ def is_kubernetes_value(value: str) -> bool:
     return bool(text) and not is_noise(text) and text.lower() not in PLAIN
 
 
+def is_key_of_bytes(value: str) -> bool:
+    """Return whether numbers are the bytes of a key: in disorder, and not those of a text."""
+    numbers = [int(number, 0) for number in _BYTE.findall(value)]
+    return (
+        len(numbers) > 1
+        and max(numbers) <= _LARGEST_BYTE
+        and len(set(numbers)) > len(numbers) // 2
+        and any(one > other for one, other in pairwise(numbers))
+        and max(numbers) > len(numbers) * 2
+    )
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "private-der": is_private_der,
     "base58-key": is_base58_key,
@@ -181,4 +196,5 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "slash-password": is_slash_password,
     "bitlocker-key": is_bitlocker_key,
     "kubernetes-value": is_kubernetes_value,
+    "key-bytes": is_key_of_bytes,
 }

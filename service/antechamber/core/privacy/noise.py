@@ -52,7 +52,7 @@ _PUBLIC: Final = re.compile(
     r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot|hotfix|patch|alpine|slim"
     r"|bookworm|bullseye|jammy|ubi)[.-]?[0-9]*(?:\.[0-9]+){0,2}$"
     r"|[0-9]{1,4}(?:\.[0-9]+){1,3}-[0-9a-f]{7,12}$|(?:Cmd|Ctrl|Control|Alt|Shift|Option|Strg)\+"
-    r"|[\w.]*(?:Public|Private|Secret)Key$|ssh-[a-z0-9-]{2,20}AAAA[BCE][23]Nz"
+    r"|[\w.]*(?:Public|Private|Secret)Key$|RWQ[0-9A-Za-z+/]{50,53}=*$|ssh-[a-z0-9-]{2,20}AAAA[BCE][23]Nz"
 )
 """An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, the name of a class, a version
 before its release or with a commit, and keys that are pressed together."""

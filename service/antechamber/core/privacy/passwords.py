@@ -56,7 +56,7 @@ _ODD: Final = re.compile("[a-z][A-Z][0-9]{1,3}")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
 _HASH: Final = re.compile(
     r"(?i)(?:sha|md[0-9]|blake|b3|crc|xxh|hash|digest|e?tag_|checksum|sum_|integrity|commit|rev|git|tree|blob|cid|sri|nar"
-    r"|fingerprint|img|image|layer|build|cache|file|trace|span|req)"
+    r"|fingerprint|price_|prod_|cus_|sub_|pi_|ch_|in_|evt_|acct_|seti_|pm_|si_|txn_|req_|img|image|layer|build|cache|file|trace|span|req)"
 )
 """Prefixes of hashes and of identifiers that are no secrets."""
 _JOINT: Final = re.compile(r"[-_./:,|\\ ~'\u2019]+")
@@ -247,6 +247,11 @@ def is_disordered(value: str) -> bool:
     return is_secret(value) and variety_of(value) >= _CLASSES and changes_often(value)
 
 
+def is_hinted(value: str) -> bool:
+    """Return whether the value of a name for keys is random: disordered, hexadecimal, or small letters and digits."""
+    return is_disordered(value) or (is_random_token(value) and len(_NUMBERS.findall(value)) > _CLASSES)
+
+
 def is_named_random(value: str) -> bool:
     """Return whether a value beside its name is random, and not the name of something."""
     return is_random_token(value) or is_disordered(value) or (len(value) >= _RANDOM_LENGTH and is_random_word(value))
@@ -308,6 +313,7 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "placed-password": is_placed_password,
     "disordered": is_disordered,
     "named-random": is_named_random,
+    "hinted": is_hinted,
     "known-service-token": is_known_service_token,
     "prefixed-hex-token": is_prefixed_hex_token,
     "consonant-run": is_consonant_run,

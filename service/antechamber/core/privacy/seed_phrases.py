@@ -76,17 +76,23 @@ def _runs(text: str) -> Iterator[list[Word]]:
     if _ENOUGH not in bytes(map(known.__contains__, words)):
         return
     run: list[Word] = []
-    for match in _WORD.finditer(text):
-        start, end = match.span()
-        word = normalize("NFKD", match[0].lower())
-        if run and (word not in known or start - run[-1][1] > _FARTHEST):
+    for match, word in _words_in(text, words):
+        if run and (word not in known or match.start() - run[-1][1] > _FARTHEST):
             if len(run) >= _SHORTEST:
                 yield run
             run = []
         if word in known:
-            run.append((start, end, word))
+            run.append((*match.span(), word))
     if len(run) >= _SHORTEST:
         yield run
+
+
+def _words_in(text: str, words: list[str]) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield the words of a text with their places; those of a text in ASCII are known already."""
+    found = _WORD.finditer(text)
+    if text.isascii():
+        return zip(found, words, strict=True)
+    return ((match, normalize("NFKD", match[0].lower())) for match in found)
 
 
 def _phrases(run: list[Word], numbers: dict[str, int], effort: Effort) -> Iterator[tuple[int, int]]:

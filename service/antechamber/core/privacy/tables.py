@@ -31,7 +31,9 @@ _NUMBERS: Final = (
 )
 _BEFORE: Final = r"(?:[a-z][a-z.-]{0,11}[ _]){0,2}"
 _MARKS: Final = "[ \t\"'*`]*"
-NAMED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_PINS}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])"
+NAMED_COLUMN: Final = (
+    rf"(?i)(?:^|[\n|\t,;]){_MARKS}{_BEFORE}(?:{_PHRASES}|{_PINS}|{_KEYS}){_MARKS}(?:[|\t,;\r\n])|\binsert\s+into\s"
+)
 """A cell that names a secret, in the syntax of RE2; a text without one has no such table."""
 _NUMBERED_COLUMN: Final = rf"(?i)(?:^|[\n|\t,;]){_MARKS}(?:{_NUMBERS}){_MARKS}(?:[|\t,;\r\n])"
 _MAY_NUMBER: Final = compile_set(_NUMBERED_COLUMN)
@@ -49,6 +51,35 @@ _SHORTEST: Final = 3
 _SHORTEST_SECRET: Final = 5
 _LINES: Final = 2
 """Binary logarithm of the lines that count as one unit of effort."""
+
+
+_INSERT: Final = re.compile(
+    r"(?i:insert\s+into)\s+[\w.`\"\[\]]{1,80}\s*\((?P<columns>[^()]{1,1000})\)\s*(?i:values)\s*(?=\()"
+)
+_ROW: Final = re.compile(r"\s*,?\s*\((?P<row>(?:'(?:[^'\n]|''){0,400}'|\"[^\"\n]{0,400}\"|[^()'\"])*+)\)")
+_VALUE: Final = re.compile(r"(?:'(?:[^'\n]|'')*'|\"[^\"\n]*\"|[^,'\"])++")
+_SECRET_COLUMN: Final = re.compile(
+    r"(?P<password>\w*(?:passw(?:or)?d|passwd|pwd|passphrase|plain_pw|_pw|_pass))|pass"
+    r"|\w*(?:secret|token|(?:api|access|auth|secret|client|private|partner|account)_?key)",
+    re.IGNORECASE,
+)
+_MOST_ROWS: Final = 200
+
+
+def find_inserted(text: str) -> Iterator[Edit]:
+    """Yield an edit for each value that an INSERT of SQL gives a column for secrets, which puts its name before it."""
+    for insert in _INSERT.finditer(text):
+        columns = [column.strip(' \t\n`"[]') for column in insert["columns"].split(",")]
+        names = {place: found for place, column in enumerate(columns) if (found := _SECRET_COLUMN.fullmatch(column))}
+        row = _ROW.match(text, insert.end()) if names else None
+        for _ in range(_MOST_ROWS):
+            if row is None:
+                break
+            for place, value in enumerate(_VALUE.finditer(text, *row.span("row"))):
+                if place in names:
+                    at = value.end() - len(value[0].lstrip())
+                    yield Edit(at, at, "password: " if names[place]["password"] else "secret: ", "table")
+            row = _ROW.match(text, row.end())
 
 
 def has_numbered_column(data: bytes) -> bool:

@@ -16,7 +16,7 @@ from antechamber.core.privacy.named_encodings import find_named
 from antechamber.core.privacy.runs import find_runs
 from antechamber.core.privacy.spaced_values import find_spaced
 from antechamber.core.privacy.splits import rows_of_groups
-from antechamber.core.privacy.tables import find_cells, has_numbered_column
+from antechamber.core.privacy.tables import find_cells, find_inserted, has_numbered_column
 from antechamber.core.privacy.texts import (
     CODED,
     DECODABLE,
@@ -93,7 +93,8 @@ def _cleaned(view: View, effort: Effort) -> Iterator[View]:
             near = _near_folds(view, effort)
             yield Folded(near)
     if traits & TABLE or (traits & NUMBER and has_numbered_column(view.read.data(in_uuids=True))):
-        yield from _edited(view, find_cells(text, effort), view.level, effort, is_folded=view.is_folded)
+        cells = without_overlaps([*find_cells(text, effort), *find_inserted(text)])
+        yield from _edited(view, cells, view.level, effort, is_folded=view.is_folded)
     if traits & (QUOTED | WRAPPED | SPACED | LITERALS):
         yield from _edited(view, _find_interruptions(text, traits), view.level, effort, is_folded=view.is_folded)
     yield from _joined(view, effort) if traits & GROUPED else ()
