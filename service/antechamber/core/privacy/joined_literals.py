@@ -41,7 +41,7 @@ _CHARACTER: Final = re.compile(r"'(\\?[ -~])'")
 _NULL: Final = "\\0"
 _ASSIGNED: Final = re.compile(
     r"=(?:[ \t]{0,3}(?P<mark>[\"'`])(?P<value>[^\"'`\n\0]{1,400})(?P=mark)"
-    r"|(?P<word>[^\s\"'`$;&|()\0]{1,400})(?=[ \t]*(?:[\r\n;]|\Z)))"
+    r"|(?P<word>[^\s\"'`$;&|()=\0]{1,400}+={0,2})(?=[ \t]*(?:[\r\n;]|\Z)))"
 )
 """An equals sign with a literal, or with a word that ends its line; it is rare, so that the search is quick."""
 _LITERAL_NAME: Final = re.compile(r"(?<![\w$.])(?P<name>[A-Za-z_]\w{0,30})[ \t]{0,3}:?\Z")
@@ -64,8 +64,9 @@ _MOST_JOINED: Final = 24_576
 _PARENTHESIS: Final = re.compile(r"\((?:(?<=[=:] \()|(?<=[=:]\())\s{1,40}(?=[bfru]?[\"'])")
 """A parenthesis before literals on lines of their own."""
 _MEMBER: Final = re.compile(r"[0-9](?<=[A-Za-z_-].)[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?P<value>[^\s\"',;\0]{1,200})")
+_NAME_BEFORE: Final = re.compile("[A-Za-z_-]{1,76}")
 _MEMBER_NAME: Final = re.compile(
-    r"(?<![A-Za-z_-])(?P<name>[A-Za-z][A-Za-z_-]{0,60}?)[_-]?(?P<part>(?i:part|half|piece|chunk|seg(?:ment)?)[_-]?)?\Z"
+    r"(?P<name>[A-Za-z][A-Za-z_-]{0,60}?)[_-]?(?P<part>(?i:part|half|piece|chunk|seg(?:ment)?)[_-]?)?"
 )
 _LONGEST_MEMBER: Final = 76
 """A member whose name ends with a number: `PASSWORD_1=…`, `"token_part2": "…"`."""
@@ -182,21 +183,25 @@ def _assigned_in(text: str) -> Iterator[tuple[str, str]]:
 
 def _find_members(text: str) -> Iterator[Edit]:
     """Yield what is between the values of members whose names differ in their numbers only."""
-    before: tuple[str, int, int] | None = None
+    before: re.Match[str] | None = None
     for match in _MEMBER.finditer(text):
-        place = match.start()
-        name = _MEMBER_NAME.search(text, max(0, place - _LONGEST_MEMBER), place)
-        if name is None:
-            continue
-        number = int(text[place])
-        if (
-            before is not None
-            and before[:2] == (name["name"], number - 1)
-            and _BETWEEN.fullmatch(text, before[2], name.start()) is not None
-        ):
-            # Members that are called parts are pieces of one value; others may be values of their own.
-            yield Edit(before[2], match.start("value"), "", "concatenated" if name["part"] else "listed")
-        before = name["name"], number, match.end()
+        if before is not None and int(match[0][0]) == int(before[0][0]) + 1:
+            first, second = _member_name(text, before.start()), _member_name(text, match.start())
+            if (
+                first is not None
+                and second is not None
+                and first["name"] == second["name"]
+                and _BETWEEN.fullmatch(text, before.end(), second.start()) is not None
+            ):
+                # Members that are called parts are pieces of one value; others may be values of their own.
+                yield Edit(before.end(), match.start("value"), "", "concatenated" if second["part"] else "listed")
+        before = match
+
+
+def _member_name(text: str, end: int) -> re.Match[str] | None:
+    """Return the name of a member whose number is at an offset."""
+    row = _NAME_BEFORE.match(text[max(0, end - _LONGEST_MEMBER) : end][::-1])
+    return _MEMBER_NAME.fullmatch(text, end - row.end(), end) if row is not None else None
 
 
 _KINDS: Final = (
