@@ -147,6 +147,7 @@ ACCEPTED: dict[str, list[str]] = {
         "ruLuayzLz8" + "jLzg2NrX",
     ],
     "kubernetes-value": [b64encode(b"lAN3AhxSK").decode(), b64encode(bytes(range(200, 232))).decode()],
+    "stated-password": ["soroban" + "_ichi", "aubergine" + "Farcie", STRONG],
     "hinted": ["2xCA4U6yhlGF" + "DC3mbIMmCjGt", "26f0a9e64f0e22b93638" + "34adbba224690dfeb3c8c"],
     "key-bytes": [
         "94, 82, 122, 58, 232, 38, 196, 137, 189, 215, 31, 74",
@@ -244,6 +245,7 @@ REFUSED: dict[str, list[str]] = {
     "disordered": ["usersOfTheWholeCompany2", "d41d8cd98f00b204e9800998ecf8427e"],
     "named-random": ["the-name-of-the-secret-2", "invalid_grant_2"],
     "kubernetes-value": ["Y2hhbmdlbWU=", "cGFzc3dvcmQ=", "ICAg", "not base64", "abc"],
+    "stated-password": ["my_password", "app_db", "short", "from-vault"],
     "hinted": ["the_name_of_the_other_table_2", "2024-11-30-orders-of-berlin"],
     "key-bytes": [
         "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",

@@ -61,6 +61,9 @@ _HASH: Final = re.compile(
 """Prefixes of hashes and of identifiers that are no secrets."""
 _JOINT: Final = re.compile(r"[-_./:,|\\ ~'\u2019]+")
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_OF_PLACEHOLDERS: Final = frozenset(
+    {"my", "your", "the", "some", "db", "app", "from", "example", "change", "here", "me"}
+)
 _SHORTEST_KEY: Final = 15
 _SHORT_HEX: Final = re.compile("[0-9a-f]{1,63}", re.IGNORECASE)
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
@@ -242,6 +245,17 @@ def is_placed_password(value: str) -> bool:
     return not is_word and _is_chosen(value) and not is_noise(value) and not _PATH.match(value)
 
 
+def is_stated_password(value: str) -> bool:
+    """Return whether a value of a file of passwords is one: also words, which are no usual ones in its place."""
+    words = re.split("[_-]", value)
+    return is_command_password(value) or (
+        len(value) >= _SHORTEST
+        and all(word.isalpha() for word in words)
+        and not any(word.lower() in PLAIN or word.lower() in _OF_PLACEHOLDERS for word in words)
+        and not is_noise(value)
+    )
+
+
 def is_disordered(value: str) -> bool:
     """Return whether a value is a secret of three kinds of characters in disorder."""
     return is_secret(value) and variety_of(value) >= _CLASSES and changes_often(value)
@@ -311,6 +325,8 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "prefixed-token": is_prefixed_token,
     "service-value": is_service_value,
     "placed-password": is_placed_password,
+    "stated-password": is_stated_password,
+    "numbered-phrase": is_numbered,
     "disordered": is_disordered,
     "named-random": is_named_random,
     "hinted": is_hinted,
