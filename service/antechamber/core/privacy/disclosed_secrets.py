@@ -103,10 +103,8 @@ _LONGEST_CUE: Final = 40
 """Characters of the longest such word, which begins that far before what it announces."""
 _LEAST: Final = -0.7
 """What the characters of a value weigh at least for a look at the words around; one of 100 secrets weighs less."""
-_MOST: Final = 500
-"""Values of a text that are judged, …"""
 _MOST_READ: Final = 1_500
-"""… values that are read, …"""
+"""Values of a text that are read, …"""
 _MOST_WORDS: Final = 6_000
 """… and values and words between them; a text with more of one of these is not checked."""
 _APART: Final = re.compile(rf"\s|[{UNSPACED}]")
@@ -207,15 +205,11 @@ def placed_values(
     """
     effort.spend(len(text) >> _LENGTH)
     possible = [found for found in _values_of(text, effort) if score_value(found[0]) > _LEAST]
-    judged = 0
     for value, start, end in possible:
         first, last = reach_of(text, start, end, _BEFORE, _BEHIND)
         # The value itself may have such a word, as the keys of submissions do.
         around = f"{text[first:start]}\0{text[end:last]}"
         if _APART.search(around) is not None and _MAY_DISCLOSE(around.encode(errors="replace")):
-            judged += 1
-            if judged > _MOST:
-                raise EffortSpentError
             effort.spend(_JUDGED)
             placed = PlacedValue(value, start, end, Around.read(text, start, end, (first, last)).without_marks())
             if placed.around.count_words() >= _FEWEST_WORDS:
