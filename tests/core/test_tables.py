@@ -111,7 +111,7 @@ def test_a_text_of_many_lines_has_a_bounded_cost() -> None:
             "insert into `users` (`id`, `password`) values (1, 'it''s'), (2, \"b\")",
             "insert into `users` (`id`, `password`) values (1, password: 'it''s'), (2, password: \"b\")",
         ),
-        ("INSERT INTO t (api_key) VALUES (x)", "INSERT INTO t (api_key) VALUES (secret: x)"),
+        ("INSERT INTO t (api_key) VALUES ('x')", "INSERT INTO t (api_key) VALUES (secret: 'x')"),
     ],
 )
 def test_an_insert_names_its_values(text: str, marked: str) -> None:
@@ -126,11 +126,26 @@ def test_an_insert_names_its_values(text: str, marked: str) -> None:
         "INSERT INTO t (secret) SELECT secret FROM u",
         "INSERT INTO t (secret) VALUES ('a",
         "INSERT INTO t VALUES ('a')",
+        "INSERT INTO users (name, password) VALUES (?, ?)",
+        "INSERT INTO users (name, password) VALUES ('ada', password: 'x')",
     ],
 )
 def test_other_inserts_stay(text: str) -> None:
     """Without names of columns for secrets, or without values, nothing is named."""
     assert list(find_inserted(text)) == []
+
+
+def test_an_insert_is_refused_for_its_secret_only() -> None:
+    """The value of the column is the finding; parameters and other columns are harmless."""
+    text = "INSERT INTO clients (name, secret, size) VALUES ('pay', 'P8OwGufd0L6K" + "Y3EHJ6irZ4eYA2', 1);"
+    found = GATE.find_private({"": text})
+    assert {text[one.start : one.end] for one in found} == {"P8OwGufd0L6K" + "Y3EHJ6irZ4eYA2"}
+    for harmless in (
+        "INSERT INTO users (name, password) VALUES (?, ?)",
+        "INSERT INTO users (name, password_hash) VALUES ('ada', :hash)",
+        "INSERT INTO settings (token, size) VALUES ('required', 3), ('optional', 4)",
+    ):
+        assert GATE.find_private({"": harmless}) == []
 
 
 def test_an_insert_of_many_rows_is_read_to_a_limit() -> None:

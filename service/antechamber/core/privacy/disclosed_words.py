@@ -88,8 +88,6 @@ _LEAST_ALONE: Final = 0.0
 """What its place and its words exceed before those around are; one of 30 does not."""
 _MOST_TOKENS: Final = 6_500
 """Words and signs of a text that are read, …"""
-_ENDLESS: Final = 1 << 30
-"""More effort than any scan may take."""
 _MOST_PLACED: Final = 2_500
 """… and its phrases that are looked at; a text with more of either is not checked."""
 _LENGTH: Final = 9
@@ -257,7 +255,9 @@ def placed_phrases(text: str, effort: Effort) -> Iterator[PlacedPhrase]:
     before, number = "", 0
     for place, match in enumerate(_tokens_of(text)):
         if place % _TOKENS == 0:
-            effort.spend(1 if place <= _MOST_TOKENS else _ENDLESS)
+            effort.spend()
+            if place > _MOST_TOKENS:
+                raise EffortSpentError
         if match is not None and match[1] is not None:
             row.append(match)
             continue

@@ -124,7 +124,7 @@ def _find_templates(text: str) -> Iterator[Edit]:
         yield Edit(*match.span(), "".join(item[1:-1] for item in _LITERAL.findall(match[0])), "concatenated")
 
 
-def _find_cells(text: str) -> Iterator[Edit]:
+def _find_doubled_marks(text: str) -> Iterator[Edit]:
     for match in _CELL.finditer(text):
         for mark in _DOUBLED.finditer(text, *match.span("cell")):
             yield Edit(*mark.span(), '"', "csv")
@@ -211,6 +211,6 @@ _KINDS: Final = (
     _find_names,
     _find_members,
     _find_templates,
-    _find_cells,
+    _find_doubled_marks,
 )
 """The searches for the kinds, in the order of what may be possible."""

@@ -58,6 +58,8 @@ _INSERT: Final = re.compile(
 )
 _ROW: Final = re.compile(r"\s*,?\s*\((?P<row>(?:'(?:[^'\n]|''){0,400}'|\"[^\"\n]{0,400}\"|[^()'\"])*+)\)")
 _VALUE: Final = re.compile(r"(?:'(?:[^'\n]|'')*'|\"[^\"\n]*\"|[^,'\"])++")
+_LITERAL: Final = re.compile("\\s*['\"]")
+"""A value in quotation marks; one that has its name already, or a parameter, has none of them first."""
 _SECRET_COLUMN: Final = re.compile(
     r"(?P<password>\w*(?:passw(?:or)?d|passwd|pwd|passphrase|plain_pw|_pw|_pass))|pass"
     r"|\w*(?:secret|token|(?:api|access|auth|secret|client|private|partner|account)_?key)",
@@ -76,7 +78,7 @@ def find_inserted(text: str) -> Iterator[Edit]:
             if row is None:
                 break
             for place, value in enumerate(_VALUE.finditer(text, *row.span("row"))):
-                if place in names:
+                if place in names and _LITERAL.match(value[0]) is not None:
                     at = value.end() - len(value[0].lstrip())
                     yield Edit(at, at, "password: " if names[place]["password"] else "secret: ", "table")
             row = _ROW.match(text, row.end())
