@@ -93,7 +93,9 @@ _MOST_PLACED: Final = 2_500
 _LENGTH: Final = 9
 """Binary logarithm of the characters of a text that cost one unit of effort; …"""
 _TOKENS: Final = 8
-"""… the number of words and signs that do; a phrase costs one; …"""
+"""… the number of words and signs that do, …"""
+_PLACED: Final = 1
+"""… and the binary logarithm of the number of phrases that do; …"""
 _ALONE: Final = 6
 """… the effort of a phrase whose place is one of passwords, …"""
 _AROUND: Final = 15
@@ -229,7 +231,7 @@ def find_with(model: WordsModel, text: str, effort: Effort) -> Iterator[tuple[in
     """
     effort.spend(len(text) >> _LENGTH)
     placed = list(placed_phrases(text, effort))
-    effort.spend(len(placed))
+    effort.spend(len(placed) >> _PLACED)
     done = 0
     for phrase in placed:
         if phrase.start < done or model.score_place(phrase) <= _LEAST or phrase.is_usual:
