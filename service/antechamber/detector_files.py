@@ -45,6 +45,7 @@ _WANTED: Final = {
     "bounds": '"token" or "none"',
     "trigger": "a pattern in the syntax of RE2",
     "not_after": "a pattern in the syntax of RE2",
+    "not_named": "a pattern in the syntax of RE2",
     "context": 'a list of words, e.g. ["iban", "account"]',
     "context_distance": "a whole number from 1 to 1000",
     "without_context": "one of " + ", ".join(ACTIONS),
@@ -181,7 +182,7 @@ def _problems(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "check", f'"{rule.check}" is no check; write {_WANTED["check"]}'
     if rule.search is not None and rule.search not in SEARCHES:
         yield "search", f'"{rule.search}" is no search; write {_WANTED["search"]}'
-    patterns = [(name, getattr(rule, name)) for name in ("pattern", "prefilter", "trigger", "not_after")]
+    patterns = [(name, getattr(rule, name)) for name in ("pattern", "prefilter", "trigger", "not_after", "not_named")]
     patterns.append(("pattern", pattern_of(rule)))
     patterns += [("placeholders", pattern) for pattern in rule.placeholders]
     for key, pattern in patterns:

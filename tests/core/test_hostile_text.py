@@ -112,6 +112,12 @@ def test_text_directly_before_a_match_may_prevent_it() -> None:
     assert find(one, "Never stop now. But stop now") == [(20, 28)]
 
 
+def test_text_directly_before_a_value_may_prevent_it() -> None:
+    """A rule with `not_named` finds nothing behind such a name, although the match begins with another part of it."""
+    one = rule(pattern=r"key\w* = (\w+)", not_named="key_id = ")
+    assert find(one, "key_id = ab12, key_idea = cd34, key = ef56") == [(26, 30), (38, 42)]
+
+
 @given(st.text(st.sampled_from("aI1 \u0430\u0435\u043e\u043f\uff41\u24d0\u1d00\u026a@pswrdo0"), max_size=40))
 def test_spans_of_words_are_in_order(text: str) -> None:
     """Spans lie within the text, are not empty, and never overlap."""

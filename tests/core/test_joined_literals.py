@@ -133,3 +133,8 @@ def test_a_table_of_many_objects_is_read() -> None:
     """Thousands of doubled quotation marks are no reason to refuse a table."""
     cell = '"{""name"": ""apollo"", ""size"": 7, ""kind"": ""tool""}"'
     assert GATE.find_private({"": "\n".join(f"{number},{cell},2026" for number in range(900))}) == []
+
+
+def test_two_values_of_a_list_are_no_token_without_a_form() -> None:
+    """A UUID and a name beside it look like a token with any prefix once they are joined."""
+    assert GATE.find_private({"": "INSERT INTO users VALUES ('f3de6cf8-d08a-4921-bbae-797a6124068d', 'John')"}) == []

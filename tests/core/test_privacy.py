@@ -48,7 +48,7 @@ PRIVATE: dict[str, list[str]] = {
     + [f"\u00e9{GITHUB}", f"({GITHUB})", f"_{GITHUB}", f"x{GITHUB}"],
     "github-fine-grained-token": ["github" + "_pat_" + "a" * 22 + "_" + "b" * 59],
     "gitlab-token": ["gl" + f"{kind}-" + "a" * 20 for kind in ("pat", "dt", "rt", "ptt", "cbt", "ft", "soat")],
-    "google-api-key": ["AI" + "za" + "a" * 35],
+    "google-api-key": ["AI" + "za" + "SyB1-x8ZqWm" + "K2vYt7RcPd4LhG9fNs3Jue0k"],
     "google-oauth-secret": ["GOC" + "SPX-" + "a" * 28],
     "hashicorp-vault-token": ["hv" + f"{kind}." + "a" * 24 for kind in "sbr"],
     "huggingface-token": ["hf" + "_" + "kQzWvXbRjTnYpLsDf" + "GhMcAeUiOqZwXrTyB"],

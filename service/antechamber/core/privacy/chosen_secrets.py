@@ -6,8 +6,8 @@ from typing import Final
 
 from antechamber.core.privacy.letters import is_random_word
 from antechamber.core.privacy.noise import is_noise
-from antechamber.core.privacy.passwords import is_bare_password, is_secret, is_spoken_password
-from antechamber.core.privacy.phrases import is_hyphenated, is_quoted_phrase, is_spoken_phrase
+from antechamber.core.privacy.passwords import is_bare_password, is_pair_password, is_secret, is_spoken_password
+from antechamber.core.privacy.phrases import is_counted, is_hyphenated, is_quoted_phrase, is_spoken_phrase
 
 _SIGNS: Final = re.compile("[!#$%^?@~+&*]")
 _BRACKETS: Final = re.compile(r"[\[\](){}<>|\\=/:,]")
@@ -17,12 +17,15 @@ _SHORTEST_SIGNED: Final = 12
 _RARE_SIGN: Final = re.compile("(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!#$%&*@^?~]).{8,}")
 _LEET: Final = re.compile(r"(?=.{8,})(?:[A-Za-z]+[0-9]+){2,}[A-Za-z]*")
 """Digits in the place of letters, as in `L1m0n3`, or a generated password."""
+_WORDS: Final = re.compile("[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_LEAST_WORDS: Final = 0.5
+"""Words and numbers per character: 0.6 in random letters and digits, 0.3 in names of classes."""
 _QUOTES: Final = re.compile(r"\\?[\"'’]")  # noqa: RUF001 -- an apostrophe of prose
 
 
 def is_chosen_secret(value: str) -> bool:
     """Return whether a value is words with hyphens between them, or letters of both cases among signs."""
-    return not is_noise(value) and (is_hyphenated(value) or _is_signed(value))
+    return not is_noise(value) and (is_hyphenated(value) or is_counted(value) or _is_signed(value))
 
 
 def _is_signed(value: str) -> bool:
@@ -58,12 +61,19 @@ def is_unmistakable(value: str) -> bool:
     )
 
 
+def is_login_password(value: str) -> bool:
+    """Return whether a value in the place of a password is one, and not the name of a class, such as `Widget2Api`."""
+    is_disordered = len(_WORDS.findall(value)) >= _LEAST_WORDS * len(value)
+    return is_unmistakable(value) or (is_disordered and is_pair_password(value))
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "chosen-secret": is_chosen_secret,
     "nested-key": is_nested_key,
     "marked-password": is_marked_password,
     "recovery-code": is_recovery_code,
     "unmistakable": is_unmistakable,
+    "login-password": is_login_password,
     "spoken-phrase": is_spoken_phrase,
     "quoted-phrase": is_quoted_phrase,
 }

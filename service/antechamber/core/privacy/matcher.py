@@ -80,8 +80,11 @@ class Matcher:
 
     @cached_property
     def _not_after(self) -> Any:
-        before = self.rule.not_after
-        return compile_pattern(rf"(?:{before})\z") if before is not None else None
+        return _ending_with(self.rule.not_after)
+
+    @cached_property
+    def _not_named(self) -> Any:
+        return _ending_with(self.rule.not_named)
 
     @cached_property
     def _placeholders(self) -> Any:
@@ -99,7 +102,7 @@ class Matcher:
         Hidden characters are what a reader does not see in the text itself. Some decoders join words by chance, so that
         only a rule for secrets with a form finds something there. Between two values of an event that form must be the
         rule's own: an idempotency key and the scope after it look like a token with any prefix, or like the key of the
-        service that the scope is named after.
+        service that the scope is named after. The same is true of two literals of a list, such as a UUID and a name.
         """
         rule = self.rule
         if rule.kind == "hidden":
@@ -108,7 +111,8 @@ class Matcher:
         if LOOSE.isdisjoint(decoded):
             return True
         has_form = rule.kind == "secret" and self._search is None and not has_groups(rule.pattern)
-        return has_form and not ("split" in decoded and (rule.general or rule.context))
+        by_chance = ("split" in decoded and (rule.general or rule.context)) or ("listed" in decoded and rule.general)
+        return has_form and not by_chance
 
     def find(self, text: Text, effort: Effort, areas: Areas | None = None) -> Iterable[Span]:
         """Return the values in a text, or in some areas of it; those of most texts are none, which one look finds out.
@@ -134,9 +138,7 @@ class Matcher:
         whole = text.text(in_uuids=self.rule.in_uuids)
         found = self._searched(whole, effort) if self._search else self._matched(text, effort, areas)
         for match_start, match_end, start, end in found:
-            if self._not_after is not None and self._not_after.search(
-                whole[max(0, match_start - _REACH) : match_start].encode(errors="replace")
-            ):
+            if _ends_with(self._not_after, whole, match_start) or _ends_with(self._not_named, whole, start):
                 continue
             effort.spend(_PLACED)
             near = self._context is None or self._is_near(whole, match_start, match_end)
@@ -246,6 +248,15 @@ def after_encodings(decoded: tuple[str, ...]) -> tuple[str, ...]:
     return decoded[max((place for place, name in enumerate(decoded, 1) if name in _ENCODINGS), default=0) :]
 
 
+def _ending_with(pattern: str | None) -> Any:
+    return compile_pattern(rf"(?:{pattern})\z") if pattern is not None else None
+
+
+def _ends_with(pattern: Any, whole: str, end: int) -> bool:
+    """Return whether the text before an offset ends with a pattern; None is the end of no text."""
+    return pattern is not None and bool(pattern.search(whole[max(0, end - _REACH) : end].encode(errors="replace")))
+
+
 def _edge(sign: str) -> str:
     """Return a letter if a character may belong to a word in ASCII, else a blank."""
     return "x" if sign.isascii() and sign.isalnum() else " "
@@ -276,7 +287,7 @@ _PLACED: Final = 2
 """Units of effort of the look around a value."""
 _BORDER: Final = SEPARATOR.encode()
 _REACH: Final = 60
-"""Code points before a match that `not_after` sees."""
+"""Code points before a match or a value that `not_after` and `not_named` see."""
 _TRIGGER_UNITS: Final = 4
 """Units of effort for one trigger."""
 _WINDOW: Final = 600

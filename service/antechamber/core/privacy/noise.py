@@ -10,7 +10,7 @@ _FEWEST: Final = 2
 _LONGEST: Final = 1_024
 _REFERENCE: Final = re.compile(
     r"""
-    \$[A-Za-z_][A-Za-z_]*$ | \$[A-Z][A-Z0-9_]*$ | \$\$?[{(\[] | \$env: | \$[a-z_]\w*(?:->|\[|\.)
+    \$[A-Za-z_][A-Za-z_]*$ | \$[A-Z][A-Z0-9_]*(?:$|/) | \$\$?[{(\[] | \$env: | \$[a-z_]\w*(?:->|\[|\.)
     | \{\{ | %(?:24%)?7B | (?:3D)?=24=7B | \{%?[ ]?[A-Za-z_.-]*[ %]*\}?$ | \#\{ | @\{ | \W?_?[A-Z][A-Z0-9_]*%$
     | %\(?[a-z]\w*\)?[sd]?$ | %[A-Za-z_]\w*%$ | %[sdr]$ | <.*>?$ | \[[A-Za-z _.:-]*\]?$ | __\w+__$ | @@\w+@@$ | \#\w+\#$
     | @[A-Za-z][\w.-]*@$ | f["'][^"'\s]*\{[A-Za-z_]
@@ -37,10 +37,10 @@ _DECODER: Final = re.compile(
     re.IGNORECASE,
 )
 """A call of a decoder that gives the secret; its arguments are not part of the value."""
-_ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|Ag[A-D][0-9A-Za-z+/]{77}")
+_ENCRYPTED: Final = re.compile(r"ENC[\[(]|vault:v[0-9]+:|A[Qg][A-D][0-9A-Za-z+/]{77}")
 """Values that SOPS, Jasypt, the transit engine of Vault and Sealed Secrets encrypted."""
 _CODE: Final = re.compile(
-    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&|]|\*+[A-Za-z_(]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&|]|\*+[A-Za-z_(]|\)+(?:\.[a-z]|[,;:\])}])|\w+(?:::|->)|.*(?:\s--?[a-z]|=>|==[^=:]|!=|&&.|\|\|.|\(\)|\);?$|</|/>)|.*[{(\[]$"
     r"|.*[;}](?:return|const|let|var)(?:$|\W)|.*[:!](?:null|true|false|undefined|[01],\w+:)|.*\}\},|[A-Z_]+=/"
     r"|\w*\]\[|\\[\"'](?:[\w-]+\\?[\"']?$|\{\{)|[^{]*\}\}\\?$|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
 )
@@ -48,13 +48,14 @@ SIGNED: Final = re.compile(r"[!*]+[A-Z][a-z]{2,}[._-]?[0-9]{2,4}|[A-Z][a-z]{2,}[
 """A password of a word and a year with a sign before or behind."""
 _PUBLIC: Final = re.compile(
     r"[^@\s]*@sha256:[0-9a-f]{64}$|(?:%[sdifrvqx][^\w%]*){2,}$|(?:%2F[A-Za-z_-]{1,24}){2,}(?:%3F[\w%-]*)?$|.*\\\$env:[A-Z]"
-    r"|[A-Z]{2,8}-[0-9]{1,6}$|[A-Z]{3,8}[0-9]{5,8}:?$|_?[a-z]\w*(?:\.[a-z]\w*)*\.(?:Py[A-Z]\w*|(?:[A-Z]+[a-z]+){3,})$"
+    r"|[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|dev|local|internal|corp|lan|cloud|eu|de)(?::[0-9]{2,5})?$"
+    r"|[A-Z]{2,8}-[0-9]{1,6}$|[A-Z]{2,}(?:_[A-Z]{2,}){2,}_?[0-9]{0,2}$|[A-Z]{3,8}[0-9]{5,8}:?$|_?[a-z]\w*(?:\.[a-z]\w*)*\.(?:Py[A-Z]\w*|(?:[A-Z]+[a-z]+){3,})$"
     r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot|hotfix|patch|alpine|slim"
     r"|bookworm|bullseye|jammy|ubi)[.-]?[0-9]*(?:\.[0-9]+){0,2}$"
     r"|[0-9]{1,4}(?:\.[0-9]+){1,3}-[0-9a-f]{7,12}$|(?:Cmd|Ctrl|Control|Alt|Shift|Option|Strg)\+"
     r"|[\w.]*(?:Public|Private|Secret)Key$|RWQ[0-9A-Za-z+/]{50,53}=*$|ssh-[a-z0-9-]{2,20}AAAA[BCE][23]Nz"
 )
-"""An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, the name of a class, a version
+"""An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, names of variables and classes, a version
 before its release or with a commit, and keys that are pressed together."""
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
 """A sentence in Chinese or Japanese, which have no blanks between words."""
@@ -70,7 +71,7 @@ _FILE: Final = re.compile(
     r"[\w./-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|sh|env|pem|key|crt|cer|cfg|ini|conf|go|rs|java|rb|php"
     r"|html?|css|sql|log|xml|properties|local|example|db|csv|gz|zip|tar|tgz|zst|bak|dump|lock|service|tf|kt|swift|c|h|cpp|cs|vue|svelte)$"
 )
-_FOLDER: Final = re.compile(r"(?:~|\.{1,2}|[A-Z]:)?(?:[/\\][A-Z]?[a-z0-9._-]{1,32}){2,}[/\\]?$")
+_FOLDER: Final = re.compile(r"(?:~|\.{1,2}|[A-Z]:)?(?:[/\\][A-Z]?[a-z0-9@._-]{1,32}){2,}[/\\]?$")
 """A path of two or more names, such as the working folder that shells have in `PWD`."""
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
 _TEMPLATE: Final = re.compile(
@@ -78,7 +79,7 @@ _TEMPLATE: Final = re.compile(
 )
 """A value with a part that is replaced, a call, or an address."""
 _MASK: Final = re.compile(
-    r".*(?:\*\*\*|xxx|XXX|\.\.\.|…|••|●●|###|___|---|(?i:redacted|elided|omitted|masked|censored)|<|>)"
+    r".*(?:\*\*\*|@@@|xxx|XXX|\.\.\.|…|••|●●|###|___|---|(?i:redacted|elided|omitted|masked|censored)|<|>)"
 )
 _COUNTED: Final = re.compile(
     r"(?i).*(?:0123456789abc|1234567890ab|abcdefghijkl|00112233445566|000102030405060|(?:deadbeef){2}|123456789012345)"
@@ -116,7 +117,8 @@ def is_placeholder(value: str) -> bool:
 
 def is_reference(value: str) -> bool:
     """Return whether a value is encrypted, or refers to one that is elsewhere."""
-    return bool(_REFERENCE.match(value) or _ENCRYPTED.match(value))
+    # A string within a string escapes the sign of a variable.
+    return bool(_REFERENCE.match(value.lstrip("\\")) or _ENCRYPTED.match(value))
 
 
 def is_member(value: str) -> bool:

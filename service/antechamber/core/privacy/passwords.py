@@ -12,6 +12,7 @@ from typing import Final
 from antechamber.core.privacy.letters import is_gibberish, is_random_word
 from antechamber.core.privacy.noise import SIGNED, is_member, is_noise, is_template
 from antechamber.core.privacy.phrases import (
+    is_counted,
     is_grouped,
     is_hyphenated,
     is_long_phrase,
@@ -101,6 +102,7 @@ def _is_chosen(value: str) -> bool:
         or is_phrase(value)
         or is_triple(value)
         or is_numbered(value)
+        or is_counted(value)
         or is_grouped(value)
         or is_random_word(value)
         or (value.endswith("!") and value[:-1].isalpha() and not _is_plain(value[:-1]))
@@ -234,6 +236,12 @@ def is_known_service_token(value: str) -> bool:
     return len(run) >= _RANDOM_RUN and is_secret(run) and not is_noise(value)
 
 
+def is_slack_token(value: str) -> bool:
+    """Return whether a value is a token of Slack: its parts are numbers and random letters, or their beginnings."""
+    parts = value.replace(".xox", "-xox").split("-")[1:]
+    return any(part.isdecimal() and len(part) >= _SHORTEST_SECRET for part in parts) or any(map(is_secret, parts))
+
+
 def is_service_value(value: str) -> bool:
     """Return whether a value behind the name of a service is a key of it; short hexadecimal numbers are identifiers."""
     return len(value) >= _SHORTEST_KEY and is_secret(value) and (_SHORT_HEX.fullmatch(value) is None)
@@ -292,6 +300,7 @@ def is_command_password(value: str) -> bool:
             or is_long_phrase(value)
             or is_hyphenated(value)
             or is_triple(value)
+            or is_counted(value)
             or is_random_word(value)
         )
         and not is_noise(value)
@@ -301,6 +310,11 @@ def is_command_password(value: str) -> bool:
 def is_header_secret(value: str) -> bool:
     """Return whether the value of a header is a secret; here a UUID can be one."""
     return bool(_UUID.match(value)) or is_secret(value)
+
+
+def is_authorization(value: str) -> bool:
+    """Return whether the value of an Authorization header is random; a UUID is so too."""
+    return bool(_UUID.match(value)) or is_random_token(value)
 
 
 def is_pair_password(value: str) -> bool:
@@ -331,9 +345,11 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "named-random": is_named_random,
     "hinted": is_hinted,
     "known-service-token": is_known_service_token,
+    "slack-token": is_slack_token,
     "prefixed-hex-token": is_prefixed_hex_token,
     "consonant-run": is_consonant_run,
     "command-password": is_command_password,
     "header-secret": is_header_secret,
+    "authorization": is_authorization,
     "pair-password": is_pair_password,
 }

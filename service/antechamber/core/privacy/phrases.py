@@ -41,6 +41,14 @@ _MESSAGE: Final = re.compile(
 """Words of messages on a passphrase, which are in quotation marks too."""
 _LINKING: Final = frozenset({"of", "to", "the", "in", "by", "and", "on", "per", "a", "an", "for", "at", "is"})
 """Words of compounds, such as `state-of-the-art`, that passphrases seldom have."""
+_COUNTED: Final = re.compile("[A-Za-z]{2,12}(?:[_-][A-Za-z]{2,12}){1,6}[_-]?[0-9]{3,6}")
+_OF_TERMS: Final = frozenset(
+    """
+    aes case cbc chacha code col ecdsa err error errors gcm hash hmac id issue line md number page pbkdf port row rsa
+    scrypt section sha shake sig status step task ticket utf version
+    """.split()  # noqa: SIM905 -- a list would take a line for each word
+)
+"""Words that a number follows in technical terms, such as `aes-256`, `error_code_401` and `issue-1234`."""
 _ENDS_WITH_NUMBER: Final = re.compile("[a-z][-_. ][0-9]{2,4}$")
 
 
@@ -96,6 +104,11 @@ def is_numbered(value: str) -> bool:
     """Return whether a value is words and then a number, as in `mapleRiver_83` and `maple-river-lake-7`."""
     *words, number = _PHRASE_JOINT.split(value.replace("+", "-"))
     return any(map(str.isalpha, words)) and number.isdecimal() and _are_words(words)
+
+
+def is_counted(value: str) -> bool:
+    """Return whether a value is words of any kind and a long number, as in `db_secret_417`."""
+    return _COUNTED.fullmatch(value) is not None and _OF_TERMS.isdisjoint(re.split("[_-]|[0-9]+", value.lower()))
 
 
 def _are_words(words: list[str]) -> bool:

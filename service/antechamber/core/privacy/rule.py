@@ -41,6 +41,8 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """RE2 pattern of the words with which a match begins; `pattern` is tried only there, so that it may be costly."""
     not_after: str | None = None
     """RE2 pattern of the text directly before a match that prevents it, such as a negation."""
+    not_named: str | None = None
+    """RE2 pattern of the text directly before a value that prevents it, such as a name that ends with `key_id`."""
     context: tuple[Line, ...] = ()
     """Words of which one must be near a match; case is ignored, and ASCII words match as whole words."""
     context_distance: Annotated[int, Meta(ge=1, le=1000)] = 60

@@ -12,6 +12,7 @@ COMMON_PLACEHOLDERS: Final = (
     r"(?:your|my|some|the|an?|this|insert|enter|put|replace)[-_ .].*",
     r"(?:change[-_]?me|placeholder|redacted|removed|hidden|masked|todo|none|null|undefined|dummy|fake|sample|example)",
     r"enter.*here|.*(?:password|secret|token|key)[-_ ]?here",
+    r"(?-i:.*EXAMPLE.*)",
 )
 """Values that are no secrets, for rules of the kind `secret`; each pattern matches a whole value, case is ignored."""
 _PUBLISHED: Final = re.compile(

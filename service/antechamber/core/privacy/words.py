@@ -18,7 +18,7 @@ PLAIN: Final = frozenset(
     credential credentials auth authentication authorization oauth session cookie header config configuration
     settings variable variables parameter argument option constant literal function method class module import
     export return const static final async await lambda erforderlich ungültig falsch abgelaufen leer notwendig
-    geheim requis invalide incorrecte expiré oublié requerido inválida incorrecta caducada minioadmin
+    anonymous geheim requis invalide incorrecte expiré oublié requerido inválida incorrecta caducada minioadmin
     """.split()  # noqa: SIM905 -- a list would take a line for each word
 )
 """Words that follow the name of a password in prose, schemas and code."""
