@@ -21,6 +21,7 @@ from support import GATE
         ("Führerschein", {"führerschein", "fuhrerschein", "fuehrerschein"}),
         ("身份证", {"身份证"}),
         ("passport", {"passport"}),
+        ("KİMLİK", {"ki\u0307mli\u0307k", "kİmlİk", "kimlik"}),
     ],
 )
 def test_a_word_has_the_forms_in_which_people_and_programs_write_it(word: str, forms: set[str]) -> None:

@@ -235,7 +235,15 @@ def is_document_id(number: str) -> bool:
     return len(digits) > 1 and len(set(digits)) > 1 and (len(digits) < _FEWEST or is_plain_id(digits))
 
 
+def is_mexican_account(number: str) -> bool:
+    """Return whether a CLABE of 18 digits has its check digit (Banco de México, CLABE)."""
+    digits = _digits_of(number)
+    total = sum(digit * weight % 10 for digit, weight in zip(digits[:17], (3, 7, 1) * 6, strict=False))
+    return len(digits) == 18 and -total % 10 == digits[17]  # noqa: PLR2004 -- the length of the number
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
+    "mx-clabe": is_mexican_account,
     "cn-ric": is_chinese_id,
     "ru-snils": is_russian_snils,
     "sg-nric": is_singapore_nric,

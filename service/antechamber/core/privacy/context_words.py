@@ -18,6 +18,8 @@ _LETTERS: Final = str.maketrans(
 )
 """Latin letters that Unicode does not decompose, and how people write them in ASCII."""
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_DOTTED: Final = "i\u0307"
+"""The small letter of the Turkish capital one with a point, which no other case of it matches."""
 _ABBREVIATED: Final = range(3, 5)
 """Letters of an abbreviation that is also written with periods, as in `D.N.I.`"""
 _HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])")
@@ -31,7 +33,7 @@ def forms_of(word: str) -> frozenset[str]:
     short = {*plain, *(_LINKS.sub("", form) for form in plain)}
     joined = {joint.join(_PARTS.split(form)) for form in (*short, word) for joint in _JOINTS}
     dotted = {".".join(form) for form in plain if form.isalpha() and len(form) in _ABBREVIATED}
-    return frozenset({word, *plain, *joined, *dotted})
+    return frozenset({word, word.replace(_DOTTED, "\u0130"), *plain, *joined, *dotted})
 
 
 def context_pattern(words: tuple[str, ...]) -> Any:

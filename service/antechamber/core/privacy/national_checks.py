@@ -13,7 +13,7 @@ _STDNUM: Final = {
     "be": "bis eid nn vat", "bg": "egn pnf vat", "br": "cnpj cpf", "by": "unp", "ca": "bc_phn bn sin",
     "ch": "ssn uid vat", "cl": "rut", "cn": "uscc", "co": "nit", "cr": "cpf", "cu": "ni", "cy": "vat",
     "cz": "bankaccount dic rc", "de": "idnr stnr vat", "dk": "cpr cvr", "do": "cedula rnc", "dz": "nif", "ec": "ci ruc",
-    "ee": "ik kmkr registrikood", "eg": "tn", "es": "ccc cif dni nie", "eu": "vat",
+    "ee": "ik kmkr registrikood", "eg": "tn", "es": "ccc cif dni nie nif", "eu": "vat",
     "fi": "alv hetu veronumero", "fo": "vn",
     "fr": "nif nir siren siret tva", "gb": "nhs upn utr vat", "gh": "tin", "gn": "nifp", "gr": "amka vat", "gt": "nit",
     "hr": "oib", "hu": "anum", "id": "nik npwp", "ie": "pps vat", "il": "hp idnr", "in_": "aadhaar epic gstin pan vid",
@@ -60,12 +60,18 @@ def _is_correct(check: Callable[[str], bool], number: str) -> bool:
         return False
 
 
+def is_finnish_id(number: str) -> bool:
+    """Return whether a number is a personal identity code of Finland, also a temporary one."""
+    return bool(_load("fi.hetu").is_valid(number, allow_temporary=True))
+
+
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     **{
         f"{country}-{number}".replace("_", ""): partial(_passes, partial(_is_valid, f"{country}.{number}"))
         for country, numbers in _STDNUM.items()
         for number in numbers.split()
     },
+    "fi-hetu": partial(_passes, is_finnish_id),
     **{name: partial(_passes, check) for name, check in check_digits.CHECKS.items()},
 }
 """Checks by country and number; those of `stdnum` have its module's name."""

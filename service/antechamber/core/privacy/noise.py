@@ -55,8 +55,8 @@ _PUBLIC: Final = re.compile(
     r"|[0-9]{1,4}(?:\.[0-9]+){1,3}-[0-9a-f]{7,12}$|(?:Cmd|Ctrl|Control|Alt|Shift|Option|Strg)\+"
     r"|[\w.]*(?:Public|Private|Secret)Key$|RWQ[0-9A-Za-z+/]{50,53}=*$|ssh-[a-z0-9-]{2,20}AAAA[BCE][23]Nz"
 )
-"""An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, names of variables and classes, a version
-before its release or with a commit, and keys that are pressed together."""
+"""An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, names of hosts, variables and
+classes, a version before its release or with a commit, and keys that are pressed together."""
 _PROSE: Final = re.compile("[\u3001\u3002\uff0c\uff1b\uff08\uff09]|[\u3040-\u30ff\u3400-\u9fff]{3}")
 """A sentence in Chinese or Japanese, which have no blanks between words."""
 _COLOR: Final = re.compile(
