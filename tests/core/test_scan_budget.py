@@ -1,9 +1,11 @@
 """The cost of a scan is linear in the text, however many candidates overlap, and has a limit."""
 
+import inspect
 import re
 import sys
 import unicodedata
 from collections.abc import Callable
+from importlib import import_module
 from itertools import pairwise
 from types import FrameType
 from typing import Any
@@ -21,7 +23,7 @@ from antechamber.core.privacy.engine import Search
 from antechamber.core.privacy.gate import Examination
 from antechamber.core.privacy.ibans import find_ibans
 from antechamber.core.privacy.matcher import Matcher
-from antechamber.core.privacy.rule import join_example
+from antechamber.core.privacy.rule import UNVERIFIED, join_example
 from antechamber.core.privacy.texts import Text
 from antechamber.core.search_terms import words_of
 from core.hostile_texts import HOSTILE
@@ -54,6 +56,9 @@ OVERLAPPING = [
     "x@y.z@",
     "a://:p@a ",
     "antp_" + "a" * 36 + " ",
+    "MA64 01 ",
+    "ID:a,PW:",
+    "10.1.2.3 (a/",
     "26240490-8637-4856-9139-e2ec35ba2d48 ",
 ]
 
@@ -263,6 +268,14 @@ def test_a_long_document_is_far_from_the_limit() -> None:
     search = Search(GATE._engine, GATE._any_refusing)
     assert list(search.look(EventText({"": "\n".join(lines)[:60_000]}))) == []
     assert search.effort.spent < MAX_EFFORT // 2
+
+
+@pytest.mark.parametrize("module", ["disclosed_words", "disclosed_secrets", "passwords", "noise"])
+def test_a_page_of_code_about_passwords_is_verified(module: str) -> None:
+    """4,000 characters in which each line is about passwords are no text that is impossible to check."""
+    source = inspect.getsource(import_module(f"antechamber.core.privacy.{module}"))
+    found = [one for place in range(0, len(source), 4_000) for one in scan({"": source[place : place + 4_000]})]
+    assert UNVERIFIED not in {one.rule_id for one in found}
 
 
 def test_texts_beyond_the_values_that_are_reported_are_found_as_a_whole() -> None:
