@@ -147,6 +147,8 @@ ACCEPTED: dict[str, list[str]] = {
     "consonant-run": ["qzxw kvbt mnlp rjhd"],
     "command-password": [STRONG, PHRASE, f'{STRONG}"'],
     "login-password": ["Lu4n" + "pQx2", "Lu4n" + "#pQx", "Winter" + "2024!"],
+    "aiven-password": ["AVNS_D1k9rIl" + "HrO4e80V", "AVNS_ZmHzc" + "17BV"],
+    "bare-key": ["lg43t5apl4h0wgwj" + "bq2ip0cjyhip6mvae7", "ohBuByZI0hWuHAGNpp2j" + "impjStWNoFTS6S1K7LjZ"],
     "authorization": [RANDOM, "26240490-8637-4856-" + "9139-e2ec35ba2d48"],
     "slack-token": ["xox" + "b-4829137756-abc", "xox" + "o.xoxp-ZTaLGW" + "OPd2"],
     "known-service-token": ["lip_fmaHCehp" + "X3qfW2i5", "cog_4xzj2rjs4f53" + "gp37zpnqp634sdgtfocpjg"],
@@ -253,6 +255,12 @@ REFUSED: dict[str, list[str]] = {
         "aaaaaaaaaaaaaaaaaaaa111bbb",
     ],
     "login-password": ["Widget2Api", "Dashboard2.0", "required", "name2"],
+    "aiven-password": ["AVNS_SERVICE_PASSWORD", "AVNS_password_of_the_user"],
+    "bare-key": [
+        "d41d8cd98f00b204e9800998ecf8427e",
+        "the-name-of-the-other-table-2",
+        "app/users:list-of-everything-2026",
+    ],
     "authorization": ["the-name-of-the-header-2"],
     "slack-token": ["xoxb-xoxb-name-of-token", "xoxo-festival-3"],
     "known-service-token": [

@@ -51,7 +51,7 @@ _LEAST_SIGNS: Final = 2
 _KINDS: Final = 4
 _LEAST_CHANGES: Final = 0.6
 """Changes of the kind of character per pair of neighbors: 0.7 in random printable ASCII."""
-_LONGEST_GENERATED: Final = 64
+_LONGEST_GENERATED: Final = 128
 _ODD: Final = re.compile("[a-z][A-Z][0-9]{1,3}")
 """A short group that programs put in front of a word, such as `gR7`, and no technical term."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
@@ -67,6 +67,7 @@ _OF_PLACEHOLDERS: Final = frozenset(
 )
 _SHORTEST_KEY: Final = 15
 _SHORT_HEX: Final = re.compile("[0-9a-f]{1,63}", re.IGNORECASE)
+_HEX: Final = re.compile("[0-9a-f]+", re.IGNORECASE)
 _AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
 _HOST: Final = re.compile(r"@(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:[0-9]))(?::[0-9]{1,5})?(?:/\S*)?$")
 """The host behind an account and a password in an address."""
@@ -242,6 +243,21 @@ def is_slack_token(value: str) -> bool:
     return any(part.isdecimal() and len(part) >= _SHORTEST_SECRET for part in parts) or any(map(is_secret, parts))
 
 
+def is_aiven_password(value: str) -> bool:
+    """Return whether what follows the prefix of Aiven's passwords is random, and no name in capital letters."""
+    tail = value.partition("_")[2]
+    return not tail.isupper() and (is_secret(tail) or is_random_word(tail.replace("_", "")))
+
+
+def is_bare_key(value: str) -> bool:
+    """Return whether the value of a `key` is random: of both cases, or of small letters beyond hexadecimal ones.
+
+    A hexadecimal number behind such a name is as a rule a digest.
+    """
+    is_digest = _HEX.fullmatch(longest_run_of(value)) is not None
+    return is_prefixed_token(value) or (not is_digest and is_hinted(value))
+
+
 def is_service_value(value: str) -> bool:
     """Return whether a value behind the name of a service is a key of it; short hexadecimal numbers are identifiers."""
     return len(value) >= _SHORTEST_KEY and is_secret(value) and (_SHORT_HEX.fullmatch(value) is None)
@@ -346,6 +362,8 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "hinted": is_hinted,
     "known-service-token": is_known_service_token,
     "slack-token": is_slack_token,
+    "aiven-password": is_aiven_password,
+    "bare-key": is_bare_key,
     "prefixed-hex-token": is_prefixed_hex_token,
     "consonant-run": is_consonant_run,
     "command-password": is_command_password,
