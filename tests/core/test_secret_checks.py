@@ -70,6 +70,7 @@ NOT_PASSWORDS = [
     "AgB" + "q7Zk2mXw" * 10,
     "AQC" + "q7Zk2mXw" * 10,
     "\\$DB_PASSWORD",
+    "elastic:$DB_PASSWORD2",
     "$APP_BASE_URL/2#/forgot_password",
     "/en/server@3.0/auth",
     "db1.int.velmora.net:8443",
@@ -254,7 +255,7 @@ REFUSED: dict[str, list[str]] = {
         "123456789012345678901234",
         "aaaaaaaaaaaaaaaaaaaa111bbb",
     ],
-    "login-password": ["Widget2Api", "Dashboard2.0", "required", "name2"],
+    "login-password": ["Widget2Api", "Dashboard2.0", "required", "name2", "AuthV2"],
     "aiven-password": ["AVNS_SERVICE_PASSWORD", "AVNS_password_of_the_user"],
     "bare-key": [
         "d41d8cd98f00b204e9800998ecf8427e",

@@ -18,6 +18,7 @@ _RARE_SIGN: Final = re.compile("(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!#$%&*@^?~]).{8,}
 _LEET: Final = re.compile(r"(?=.{8,})(?:[A-Za-z]+[0-9]+){2,}[A-Za-z]*")
 """Digits in the place of letters, as in `L1m0n3`, or a generated password."""
 _WORDS: Final = re.compile("[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_SHORTEST_RANDOM: Final = 8
 _LEAST_WORDS: Final = 0.5
 """Words and numbers per character: 0.6 in random letters and digits, 0.3 in names of classes."""
 _QUOTES: Final = re.compile(r"\\?[\"'’]")  # noqa: RUF001 -- an apostrophe of prose
@@ -63,7 +64,7 @@ def is_unmistakable(value: str) -> bool:
 
 def is_login_password(value: str) -> bool:
     """Return whether a value in the place of a password is one, and not the name of a class, such as `Widget2Api`."""
-    is_disordered = len(_WORDS.findall(value)) >= _LEAST_WORDS * len(value)
+    is_disordered = len(value) >= _SHORTEST_RANDOM and len(_WORDS.findall(value)) >= _LEAST_WORDS * len(value)
     return is_unmistakable(value) or (is_disordered and is_pair_password(value))
 
 

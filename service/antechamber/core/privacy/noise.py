@@ -22,6 +22,7 @@ _REFERENCE: Final = re.compile(
         |request|req|ctx|user|props|state|inputs?|event|values|steps|needs|github|conf|environ)\.[A-Za-z_]
     | (?:MII[BC][0-9A-Za-z]jANBgkqhkiG9w0BAQEFAAOC|MIGfMA0GCSqGSIb3DQEBAQUAA4GN|M(?:Fk|HY)wE[Aw]YHKoZIzj0CAQ
         |MCowBQYDK2V|AAAA[BCE][23]Nz)
+    | [\w.@-]{1,60}:\$\{?[A-Za-z_]\w*\}?$
     | (?:secret|path)=[A-Za-z][\w-]*/[\w/.-]+(?::\w+)?$
     | arn:aws | enc: | !(?:vault|ref|sub|getatt|importvalue|env|secret|include|join)\b
     | projects/[^/]+/secrets/ | @Microsoft\.KeyVault | %\{ | \S*\$\{\w | (?:https?|ftp|file|git|ssh|s3|gs|repo)://
