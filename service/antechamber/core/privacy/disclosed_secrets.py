@@ -51,7 +51,7 @@ _PLAIN: Final = re.compile(
     r"[A-Za-z][a-z]*(?:[./][A-Za-z][a-z]*)+[/()]*|[A-Za-z][a-z]*[-_][A-Za-z][a-z]*|[A-Z]+(?:_[A-Z]+)+|[/.~$@-]+[A-Za-z_./-]+"
     r"|~?v?[0-9]+(?:[.,:/][0-9]+)+|\\[Uux][0-9A-Fa-f]{2,8}|0x[0-9A-Fa-f]{1,8}|[0-9]+(?:ms|s|px|[KMG]i?B|%)|[A-Z]{1,4}[0-9]{1,3}|#[0-9]+|[A-Za-z_]+\.[A-Za-z_.]+"
     r"|[A-Za-z][\w-]*(?::[\w-]+){2,}|(?:user|usr|org|team|proj|project|acct|account|cus|evt|event|req|msg|thread|run|asst|batch|job|task|wf|trace"
-    r"|span|conv|chat|doc|order|inv|ws|workspace|tenant|role)_[0-9A-Za-z]{6,40}|(?i:no|nr)\.?[0-9]+|[\w-]+(?:\.[\w-]+)+:[0-9]{2,5}"
+    r"|span|conv|chat|doc|order|inv|ws|workspace|tenant|role)_[0-9A-Za-z]{6,40}|(?i:no|nr)\.?[0-9]+|[\w-]+(?:\.[\w-]+)+:[0-9]{2,5}|localhost:[0-9]{2,5}"
 )
 """Names, paths, versions, times and sizes, of which technical texts have many; the pattern is quick."""
 _CUT_OFF: Final = ("...", "\u2026")
