@@ -293,6 +293,18 @@ def test_countries_outside_the_registry_have_ibans_too() -> None:
         assert not refused(f"Row 14 has {number[:-1]}{9 - int(number[-1])}, keep it."), number
 
 
+def test_a_card_number_of_ports_that_repeat_is_one() -> None:
+    """A row of ports has different ones."""
+    assert refused("The card is 5555 5555 " + "5555 4444.")
+    assert not refused("The card reader uses 5555 4444 8080 3000.")
+
+
+def test_an_address_has_a_letter_or_digit_before_its_domain() -> None:
+    """A quotation mark before an at sign begins a reference."""
+    assert not refused("x: '@Microsoft.KeyVault(SecretUri=https://kv.vault.azure.net/secrets/SqlConn)'")
+    assert refused("x: 'mara.o'neil@velmora.net'")
+
+
 FORMS = {
     "international": (phonenumbers.PhoneNumberFormat.INTERNATIONAL, "Call {} today."),
     "e164": (phonenumbers.PhoneNumberFormat.E164, "whatsapp {}"),

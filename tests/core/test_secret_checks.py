@@ -71,6 +71,8 @@ NOT_PASSWORDS = [
     "AQC" + "q7Zk2mXw" * 10,
     "\\$DB_PASSWORD",
     "elastic:$DB_PASSWORD2",
+    "hmac-sha256:5f5793309f433d4f",
+    "B" + "pEwbWO1NoSZcTP2RpOxiLxGMmMHZsURbPmTTjNL9A2dxekgq9wo7ZlKJCB1racRl11ljrjU2Ttijts2QIMIgq7",
     "$APP_BASE_URL/2#/forgot_password",
     "/en/server@3.0/auth",
     "db1.int.velmora.net:8443",

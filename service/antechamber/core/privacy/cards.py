@@ -193,8 +193,8 @@ def _grouped_in(text: str, run: re.Match[str], effort: Effort) -> Iterator[tuple
 
 
 def _are_ports(text: str, groups: list[tuple[int, int]]) -> bool:
-    """Return whether most groups of digits are port numbers, and not parts of a card number."""
-    return sum(text[start:end] in _PORTS for start, end in groups) > _MOST_PORTS
+    """Return whether most groups of digits are different port numbers, and not parts of a card number."""
+    return len({text[start:end] for start, end in groups} & _PORTS) > _MOST_PORTS
 
 
 def _luhn_sums(digits: str) -> tuple[list[int], list[int]]:

@@ -81,7 +81,8 @@ def _is_login(text: str, start: int, end: int) -> bool:
 
 def _is_personal(address: str) -> bool:
     local, _, domain = address.lower().rpartition("@")
-    return not f".{domain}".endswith((*_RESERVED, *_PROGRAMS, *_FILES)) and local.strip("'.") not in _AUTOMATIC
+    name = local.strip("'.%+-_")
+    return bool(name) and name not in _AUTOMATIC and not f".{domain}".endswith((*_RESERVED, *_PROGRAMS, *_FILES))
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"email-addresses": find_addresses}

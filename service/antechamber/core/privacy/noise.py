@@ -54,7 +54,7 @@ _PUBLIC: Final = re.compile(
     r"|[~^]?v?[0-9]+\.[0-9]+\.[0-9]+-(?:alpha|beta|rc|pre|preview|dev|next|canary|snapshot|hotfix|patch|alpine|slim"
     r"|bookworm|bullseye|jammy|ubi)[.-]?[0-9]*(?:\.[0-9]+){0,2}$"
     r"|[0-9]{1,4}(?:\.[0-9]+){1,3}-[0-9a-f]{7,12}$|(?:Cmd|Ctrl|Control|Alt|Shift|Option|Strg)\+"
-    r"|[\w.]*(?:Public|Private|Secret)Key$|RWQ[0-9A-Za-z+/]{50,53}=*$|ssh-[a-z0-9-]{2,20}AAAA[BCE][23]Nz"
+    r"|[\w.]*(?:Public|Private|Secret)Key$|RWQ[0-9A-Za-z+/]{50,53}=*$|B[0-9A-Za-z_-]{86}$|ssh-[a-z0-9-]{2,20}AAAA[BCE][23]Nz"
 )
 """An image by its digest, a format, an escaped path, a variable of PowerShell, a ticket, names of hosts, variables and
 classes, a version before its release or with a commit, and keys that are pressed together."""
@@ -64,7 +64,7 @@ _COLOR: Final = re.compile(
     "(?:(?:bold|italic|underline|bg|border)[: ]{1,2}){0,3}#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})(?:[;,)]|$)",
     re.IGNORECASE,
 )
-_DIGEST: Final = re.compile("(?:sha[0-9]{0,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
+_DIGEST: Final = re.compile("(?:(?:hmac-)?sha[0-9]{0,3}|md5|blake[23][bs]?)[:-]", re.IGNORECASE)
 _REGEX: Final = re.compile(r".*(?:\[\^?(?:A-Z|a-z|0-9|\\[wds])|\(\?[=!:<]|\\[dws](?:[+*{)]|$)|\]\{[0-9]|\.[*+]/)")
 _MEMBER: Final = re.compile(r"[\w.?,;&-]*\w=[\"'\w\[({./~]|\?[\w.,;&-]*\w=")
 """A name with a value, such as `type=\"password\"`: not what the sentence names."""
