@@ -235,11 +235,15 @@ def is_document_id(number: str) -> bool:
     return len(digits) > 1 and len(set(digits)) > 1 and (len(digits) < _FEWEST or is_plain_id(digits))
 
 
+_CLABE: Final = (3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7)
+"""Weights of the digits of a CLABE before the last."""
+
+
 def is_mexican_account(number: str) -> bool:
     """Return whether a CLABE of 18 digits has its check digit (Banco de México, CLABE)."""
-    digits = _digits_of(number)
-    total = sum(digit * weight % 10 for digit, weight in zip(digits[:17], (3, 7, 1) * 6, strict=False))
-    return len(digits) == 18 and -total % 10 == digits[17]  # noqa: PLR2004 -- the length of the number
+    *digits, last = _digits_of(number)
+    total = sum(digit * weight % 10 for digit, weight in zip(digits, _CLABE, strict=True))
+    return -total % 10 == last
 
 
 CHECKS: Final[dict[str, Callable[[str], bool]]] = {

@@ -17,10 +17,9 @@ _BEGINNING: Final = re.compile(
 )
 _GAP: Final = r"[ \xa0.-]?"
 _PART: Final = re.compile("([0-9]+)!([nac])")
-_OTHERS: Final = {
+_UNREGISTERED: Final = {
     "AO": 25, "BF": 28, "BJ": 28, "CF": 27, "CG": 27, "CI": 28, "CM": 27, "CV": 25, "DZ": 26, "GA": 27, "GQ": 27,
-    "GW": 25, "HN": 28, "IR": 26, "KM": 27, "MA": 28, "MG": 27, "ML": 28, "MZ": 25, "NE": 28, "NI": 28, "SN": 28,
-    "TD": 27, "TG": 28,
+    "GW": 25, "IR": 26, "KM": 27, "MA": 28, "MG": 27, "ML": 28, "MZ": 25, "NE": 28, "SN": 28, "TD": 27, "TG": 28,
 }  # fmt: skip
 """Lengths of the IBANs of countries that use them and are not in the registry of ISO 13616."""
 _CLASSES: Final = {"n": "[0-9]", "a": "[A-Za-z]", "c": "[A-Za-z0-9]"}
@@ -55,8 +54,8 @@ def _structure_of(country: str) -> re.Pattern[str] | None:
     account = "".join(
         f"(?:{_GAP}{_CLASSES[kind]}){{{size}}}" for size, kind in _PART.findall(properties.get("bban", ""))
     )
-    if country in _OTHERS:
-        account = f"(?:{_GAP}[A-Za-z0-9]){{{_OTHERS[country] - _HEAD}}}(?![0-9A-Za-z])"
+    if country in _UNREGISTERED:
+        account = f"(?:{_GAP}[A-Za-z0-9]){{{_UNREGISTERED[country] - _HEAD}}}(?![0-9A-Za-z])"
     return re.compile(f"[A-Za-z]{{2}}[0-9]{{2}}{account}") if account else None
 
 
@@ -71,7 +70,7 @@ def _is_iban(number: str, effort: Effort) -> bool:
     if not has_check_digits(number):
         return False
     effort.spend(_NATIONAL_CHECK)
-    return number[:2] in _OTHERS or bool(iban_number.is_valid(number))
+    return number[:2] in _UNREGISTERED or bool(iban_number.is_valid(number))
 
 
 SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"ibans": find_ibans}
