@@ -2,10 +2,13 @@
 
 import contextlib
 import copy
+import itertools
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import hypothesis
 import pytest
 import schemathesis
@@ -51,6 +54,31 @@ def test_every_answer_is_a_documented_one(served: tuple[str, dict[str, str]], ca
     """Whatever is sent, status, content type and body of the answer are documented, and the server does not fail."""
     url, headers = served
     case.call_and_validate(base_url=url, headers=headers, checks=CHECKS)
+
+
+def twofold() -> Iterator[tuple[str, str, str]]:
+    """Yield the method and path of each templated operation, and an address that another path matches as well."""
+    paths = document()["paths"]
+    for path, other in itertools.permutations(paths, 2):
+        pairs = list(itertools.zip_longest(path.split("/"), other.split("/"), fillvalue=""))
+        segments = [theirs if own.startswith("{") else own for own, theirs in pairs]
+        matched = all(own == theirs or (own and theirs and "{" in own + theirs) for own, theirs in pairs)
+        if matched and "/".join(segments) != path:
+            address = re.sub(r"{\w+}", "some", "/".join(segments))
+            yield from ((method, path, address) for method in paths[path].keys() - {"parameters"})
+
+
+@pytest.mark.parametrize(("method", "path", "address"), sorted(twofold()))
+def test_an_id_that_names_another_address_gets_a_documented_answer(
+    served: tuple[str, dict[str, str]], method: str, path: str, address: str
+) -> None:
+    """A client that inserts such an id into a template gets an answer that the operation documents."""
+    url, headers = served
+    answer = httpx.request(method, url + address, headers=headers, json={} if method == "post" else None)
+    documented = document()["paths"][path][method]["responses"][str(answer.status_code)]
+    assert answer.headers["content-type"] in documented["content"]
+    sent = [name for name in documented.get("headers", {}) if name.lower() in answer.headers]
+    assert ("Allow" in sent) is (answer.status_code == 405)
 
 
 @described.include(operation_id="submit").parametrize()

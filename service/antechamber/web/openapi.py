@@ -36,6 +36,7 @@ from antechamber.web.openapi_parts import (
     example,
     json_body,
     note_problems,
+    other_method,
     plain_problem,
     problems,
     query,
@@ -177,7 +178,7 @@ def _own_submissions() -> dict[str, Any]:
                 "operationId": "readSubmission",
                 "summary": "Get one of your submissions",
                 "parameters": [submission_id],
-                "responses": reading,
+                "responses": reading | {"405": other_method("`batch`")},
             }
         },
         "/v1/submissions/{submission_id}/notes": {
@@ -189,6 +190,7 @@ def _own_submissions() -> dict[str, Any]:
                 "responses": {
                     "201": {"description": "The note; again for a retry", "headers": HEADERS} | noted,
                     "404": plain_problem("No submission of yours"),
+                    "405": other_method("`by-key/notes`"),
                 }
                 | note_problems(_NOTE_CODES),
             }

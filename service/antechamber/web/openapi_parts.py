@@ -97,6 +97,16 @@ def plain_problem(description: str) -> dict[str, Any]:
     return {"description": description, "content": {_PROBLEM_JSON: {"schema": schema}}}
 
 
+def other_method(names: str) -> dict[str, Any]:
+    """Return the response of a templated path where the id is a literal segment of another path.
+
+    Path templating matches concrete paths before templated ones (OpenAPI 3.1, section 4.8.8.2), so the request reaches
+    that other path; `names` are the segments.
+    """
+    allow = {"Allow": {"schema": {"type": "string"}, "description": "The methods of that address."}}
+    return plain_problem(f"{names} is an address of its own, without this method") | {"headers": allow}
+
+
 def query(name: str, description: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
     """Return a parameter of the query."""
     kind = {"type": "string"} | schema
