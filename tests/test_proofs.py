@@ -1,6 +1,7 @@
 """What the proofs count, and which findings or too few attempts fail them."""
 
 import contextlib
+import itertools
 import os
 import signal
 import time
@@ -20,8 +21,8 @@ from proofs.crash_fields import OneFile, unexpected_errors
 from proofs.failover_load import branches
 from proofs.operate_site import BrokenError, demand
 from proofs.operate_work import Work
-from proofs.soak_disturbances import KINDS, Outages
-from proofs.soak_resources import Sample, Series, growth
+from proofs.soak_disturbances import KINDS, Outages, in_turn
+from proofs.soak_resources import Resources, Sample, Series, growth
 from proofs.watched import Manners
 from proving import prove, run
 from support import PRODUCERS, Service, running, write_policies
@@ -102,6 +103,31 @@ def test_a_process_that_grows_is_not_flat(grown: Series, flat: bool, slopes: tup
     assert found["flat"] is flat
     if slopes is not None:
         assert (round(found["memory_slope_mib_h"]), round(found["files_slope_h"])) == slopes
+
+
+def test_a_soak_kills_no_process_twice_once_it_is_late_but_leaves_no_kind_out() -> None:
+    """Kinds that were never made come even when it is late; without them a soak would not end."""
+    kills = KINDS[:2]
+    early = list(itertools.islice(in_turn(KINDS, ("failover",), made=KINDS, late=lambda: False), 12))
+    assert early == [*kills, "failover", *KINDS[2:4], "failover", *KINDS[4:6], "failover", *KINDS[6:], "failover"]
+    late = list(itertools.islice(in_turn(KINDS, (), made={kills[0]}, late=lambda: True), len(KINDS)))
+    assert late == [*KINDS[1:], kills[1]]
+    assert not set(kills) & set(itertools.islice(in_turn(KINDS, (), made=KINDS, late=lambda: True), 60))
+
+
+def test_a_soak_judges_a_process_that_it_watched_for_long_enough() -> None:
+    """A tenth of an hour is too short in an hour, and long enough in a run of ten minutes; few samples never are."""
+    watched = Resources(dict, 3600)
+    assert watched.suffices(3600)
+    watched.series = [
+        series(lambda _: 150, lambda _: 40),
+        Series("host 1", 2, [Sample(at, 1, 1) for at in range(0, 360, 10)]),
+    ]
+    assert [one["process"] for one in watched.judged(3600)] == ["host 0"]
+    assert not watched.suffices(3600)
+    assert watched.suffices(600)
+    watched.series.append(Series("host 1", 3, [Sample(0, 1, 1), Sample(3600, 1, 1)]))
+    assert not watched.suffices(600)
 
 
 def test_only_requests_to_a_killed_process_may_lack_their_answer() -> None:

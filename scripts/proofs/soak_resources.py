@@ -44,6 +44,10 @@ class Series(NamedTuple):
         """The time from the first sample to the last."""
         return self.samples[-1].at - self.samples[0].at if self.samples else 0.0
 
+    def suffices(self, seconds: float) -> bool:
+        """Return whether it lasted long enough to be judged in a run of this length."""
+        return self.seconds >= min(LEAST_SECONDS, MIN_PART * seconds) and len(self.samples) >= _LEAST_SAMPLES
+
 
 def growth(series: Series) -> dict[str, Any]:
     """Compare the last quarter of a series with the second one, by medians; the first quarter is warm-up.
@@ -108,9 +112,12 @@ class Resources(threading.Thread):
 
     def judged(self, seconds: float) -> list[dict[str, Any]]:
         """Return the growth of each series that lasted long enough in a run of this length."""
-        least = min(LEAST_SECONDS, MIN_PART * seconds)
-        long = [one for one in self.series if one.seconds >= least and len(one.samples) >= _LEAST_SAMPLES]
-        return [growth(one) for one in long]
+        return [growth(one) for one in self.series if one.suffices(seconds)]
+
+    def suffices(self, seconds: float) -> bool:
+        """Return whether the newest series of each process lasted long enough in a run of this length."""
+        newest = {one.name: one for one in self.series}
+        return all(one.suffices(seconds) for one in newest.values())
 
 
 def cpu_seconds(*, alone: bool) -> float:

@@ -164,7 +164,7 @@ class Soak:
         self.field.application.launcher = LEAK
 
     def run(self) -> None:
-        """Let it soak, with one disturbance after another, until the time is over and each kind was made."""
+        """Let it soak until the time is over, each disturbance was made, and each process was watched long enough."""
         pause, began = min(PAUSE, self.seconds / 30), time.monotonic()
         over, half = began + self.seconds, began + self.seconds / 2
         self._cpu, self._began = cpu_seconds(alone=self.cluster is not None), began
@@ -174,7 +174,7 @@ class Soak:
         for kind in self.disturbances.cycle(late=lambda: time.monotonic() > half):
             left = over - time.monotonic()
             time.sleep(min(pause, max(0.0, left)))
-            if left <= pause and self.disturbances.went_round:
+            if left <= pause and self.disturbances.went_round and self.resources.suffices(self.seconds):
                 break
             self.note(f"before: {kind}")
             self.disturbances.make(kind)
