@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from antechamber.core.privacy import disclosed_words
-from antechamber.core.privacy.disclosed_secrets import ValueModel, find_with
-from antechamber.core.privacy.disclosed_words import WordsModel
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.hashed_weights import source_of
+from antechamber.core.privacy.models import disclosed_words
+from antechamber.core.privacy.models.disclosed_secrets import ValueModel, find_with
+from antechamber.core.privacy.models.disclosed_words import WordsModel
+from antechamber.core.privacy.models.hashed_weights import source_of
 from lib.disclosed_training import train, train_words
 from lib.labelled.disclosed_texts import HELD_OUT, TRAINED, SecretText, read_secret_texts
 from lib.labelled_sets import make_sets

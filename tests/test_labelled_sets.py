@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from stdnum import iban, luhn
 
-from antechamber.core.privacy.hashed_weights import source_of
-from antechamber.core.privacy.hostile_prose import Model, tokens_of
+from antechamber.core.privacy.models.hashed_weights import source_of
+from antechamber.core.privacy.models.hostile_prose import Model, tokens_of
 from lib.hostile_training import train
 from lib.labelled.prose_texts import HELD_OUT, TRAINED, Text, read_texts
 from lib.labelled.recipes import CLASSES, MAKERS, Labelled, expand, load

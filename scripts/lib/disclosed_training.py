@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from antechamber.core.privacy import disclosed_secrets, disclosed_words
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.hashed_weights import place_of
+from antechamber.core.privacy.models import disclosed_secrets, disclosed_words
+from antechamber.core.privacy.models.hashed_weights import place_of
 from lib import linear_training
 from lib.labelled.disclosed_texts import SecretText
 from lib.linear_training import Sample

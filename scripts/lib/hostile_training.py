@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from antechamber.core.privacy.hostile_prose import PLACES, length_of, pairs_of, passages_of, places_of, tokens_of
+from antechamber.core.privacy.models.hostile_prose import PLACES, length_of, pairs_of, passages_of, places_of, tokens_of
 from lib import linear_training
 from lib.labelled.prose_texts import Text
 from lib.linear_training import Sample

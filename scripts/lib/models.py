@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar
 
 from blake3 import blake3
 
-from antechamber.core.privacy.hashed_weights import write_weights
+from antechamber.core.privacy.models.hashed_weights import write_weights
 
 _PARTS: Final = 5
 

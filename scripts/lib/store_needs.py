@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.privacy import stored_needs
-from antechamber.core.privacy.literals import Needs, Words, needs_of
+from antechamber.core.privacy.patterns.literals import Needs, Words, needs_of
 from antechamber.core.privacy.rule import Rule
-from antechamber.core.privacy.rule_needs import context_of, needs_of_rule, shapes_of_rule
-from antechamber.core.privacy.shapes import shapes_needed
-from antechamber.core.privacy.stored_needs import StoredNeeds, key_of
+from antechamber.core.privacy.search import stored_needs
+from antechamber.core.privacy.search.rule_needs import context_of, needs_of_rule, shapes_of_rule
+from antechamber.core.privacy.search.shapes import shapes_needed
+from antechamber.core.privacy.search.stored_needs import StoredNeeds, key_of
 from antechamber.policy_files import read_policy
 from antechamber.resources import folder
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from antechamber.core.privacy import disclosed_secrets, disclosed_words
-from antechamber.core.privacy.disclosed_secrets import ValueModel
-from antechamber.core.privacy.disclosed_words import WordsModel
 from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.models import disclosed_secrets, disclosed_words
+from antechamber.core.privacy.models.disclosed_secrets import ValueModel
+from antechamber.core.privacy.models.disclosed_words import WordsModel
 from lib.disclosed_training import train, train_words
 from lib.labelled import prose_texts
 from lib.labelled.disclosed_texts import TRAINED, SecretText, read_secret_texts

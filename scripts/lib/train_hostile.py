@@ -8,8 +8,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from antechamber.core.privacy import hostile_prose
-from antechamber.core.privacy.hostile_prose import Model
+from antechamber.core.privacy.models import hostile_prose
+from antechamber.core.privacy.models.hostile_prose import Model
 from lib.hostile_training import train
 from lib.labelled.prose_texts import TRAINED, Text, read_texts
 from lib.models import Finder, digest_of, judge_parts, write_model

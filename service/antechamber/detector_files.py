@@ -15,9 +15,9 @@ from antechamber.core.conversion import convert
 from antechamber.core.errors import PolicyError
 from antechamber.core.privacy import Gate
 from antechamber.core.privacy.automata import compile_pattern
-from antechamber.core.privacy.registry import CHECKS, SEARCHES
+from antechamber.core.privacy.checks.registry import CHECKS, SEARCHES
+from antechamber.core.privacy.patterns.separators import pattern_of
 from antechamber.core.privacy.rule import ACTIONS, KINDS, UNVERIFIED, Rule
-from antechamber.core.privacy.separators import pattern_of
 from antechamber.resources import folder
 
 DETECTORS: Final = "detectors"

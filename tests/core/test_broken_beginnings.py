@@ -4,9 +4,9 @@ from codecs import encode
 
 import pytest
 
-from antechamber.core.privacy.broken_beginnings import Halves, halves_of, random_runs, rows_of_broken
-from antechamber.core.privacy.splits import Row
-from antechamber.core.privacy.turned_runs import find_turned
+from antechamber.core.privacy.forms.splits import Row
+from antechamber.core.privacy.forms.turned_runs import find_turned
+from antechamber.core.privacy.search.broken_beginnings import Halves, halves_of, random_runs, rows_of_broken
 from support import GATE
 
 REST = "aB3dE6gH9jK2mN5p" + "Q8sT1vW4yZ7bC0eF3hI6"

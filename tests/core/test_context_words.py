@@ -2,7 +2,7 @@
 
 import pytest
 
-from antechamber.core.privacy.context_words import context_pattern, forms_of, has_word
+from antechamber.core.privacy.patterns.context_words import context_pattern, forms_of, has_word
 from support import GATE
 
 

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy import disclosed_secrets
-from antechamber.core.privacy.disclosed_secrets import (
+from antechamber.core.privacy.document import SEPARATOR
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.models import disclosed_secrets
+from antechamber.core.privacy.models.disclosed_secrets import (
     PLACES,
     ValueModel,
     features_of,
     find_disclosed_secrets,
     placed_values,
 )
-from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.hashed_weights import place_of, read_weights
-from antechamber.core.privacy.value_words import Around, classes_of, is_value, kinds_in
+from antechamber.core.privacy.models.hashed_weights import place_of, read_weights
+from antechamber.core.privacy.models.value_words import Around, classes_of, is_value, kinds_in
 from support import GATE
 
 VALUE = "Zebra!Ket" + "tle88"

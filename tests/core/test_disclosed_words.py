@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.disclosed_words import (
+from antechamber.core.privacy.document import SEPARATOR
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.models.disclosed_words import (
     CUES,
     PLACES,
     WordsModel,
@@ -18,9 +20,7 @@ from antechamber.core.privacy.disclosed_words import (
     placed_phrases,
     shipped_model,
 )
-from antechamber.core.privacy.document import SEPARATOR
-from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.hashed_weights import place_of
+from antechamber.core.privacy.models.hashed_weights import place_of
 from support import GATE
 
 

@@ -9,18 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antechamber.core.policy import Policy, Privacy
-from antechamber.core.privacy import Gate, folding
+from antechamber.core.privacy import Gate
 from antechamber.core.privacy.automata import Offsets
-from antechamber.core.privacy.context_words import context_pattern
+from antechamber.core.privacy.checks.registry import SEARCHES
 from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.edits import Edit, without_overlaps
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.joints import find_joints
-from antechamber.core.privacy.matcher import Matcher, trigger_pattern
-from antechamber.core.privacy.registry import SEARCHES
+from antechamber.core.privacy.forms import folding
+from antechamber.core.privacy.forms.joints import find_joints
+from antechamber.core.privacy.forms.runs import find_runs
+from antechamber.core.privacy.forms.texts import Text
+from antechamber.core.privacy.patterns.context_words import context_pattern
 from antechamber.core.privacy.rule import Covered, Finding, Rule, join_example
-from antechamber.core.privacy.runs import find_runs
-from antechamber.core.privacy.texts import Text
+from antechamber.core.privacy.search.matcher import Matcher, trigger_pattern
 from support import GATE, RULES
 
 EXAMPLES = [join_example(example) for rule in RULES for example in (*rule.hit, *rule.miss)]

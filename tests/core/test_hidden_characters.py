@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antechamber.core.privacy.checks.hidden_characters import find_hidden, find_needed, kind_of
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.hidden_characters import find_hidden, find_needed, kind_of
 from antechamber.core.review.hidden_text import is_hidden, reveal
 from support import GATE
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.hashed_weights import read_weights, source_of, write_weights
-from antechamber.core.privacy.hostile_prose import (
+from antechamber.core.privacy.models.hashed_weights import read_weights, source_of, write_weights
+from antechamber.core.privacy.models.hostile_prose import (
     PLACES,
     Model,
     find_hostile_prose,

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.disguises import find_coded_words, find_disguised_words
+from antechamber.core.privacy.checks.disguises import find_coded_words, find_disguised_words
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.matcher import Matcher
+from antechamber.core.privacy.forms.texts import Text
 from antechamber.core.privacy.rule import Rule
-from antechamber.core.privacy.texts import Text
+from antechamber.core.privacy.search.matcher import Matcher
 from core.hostile_texts import BENIGN, HOSTILE
 from support import GATE
 

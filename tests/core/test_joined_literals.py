@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import EffortSpentError
-from antechamber.core.privacy.joined_literals import add_joined_literals
-from antechamber.core.privacy.view import apply
+from antechamber.core.privacy.forms.joined_literals import add_joined_literals
+from antechamber.core.privacy.forms.view import apply
 from support import GATE
 
 FIRST, SECOND, THIRD = "Heron_", "Map", "le42x"

@@ -4,9 +4,9 @@ import pytest
 
 from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.joints import find_joints, without_words
-from antechamber.core.privacy.view import View
-from antechamber.core.privacy.views import all_views
+from antechamber.core.privacy.forms.joints import find_joints, without_words
+from antechamber.core.privacy.forms.view import View
+from antechamber.core.privacy.forms.views import all_views
 
 HALVES = "q7Rk2ZtB9xWm", "4LpV3nHdS8yC"
 LETTERS = "qWbRkPzTmBxW", "mLpVnHdSyCfG"

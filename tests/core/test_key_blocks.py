@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.key_blocks import end_of_block
+from antechamber.core.privacy.search.key_blocks import end_of_block
 from support import GATE
 
 GENERATOR = random.Random(11)  # noqa: S311 -- the same key each time

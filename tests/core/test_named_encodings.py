@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.named_encodings import find_named
-from antechamber.core.privacy.view import View
-from antechamber.core.privacy.views import all_views
+from antechamber.core.privacy.forms.named_encodings import find_named
+from antechamber.core.privacy.forms.view import View
+from antechamber.core.privacy.forms.views import all_views
 from support import GATE
 
 PASSWORD = "Heron_" + "Maple42x"

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from antechamber.core.privacy.national_checks import CHECKS
+from antechamber.core.privacy.checks.national_checks import CHECKS
 from antechamber.core.privacy.rule import Rule
 from support import GATE
 

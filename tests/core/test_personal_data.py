@@ -13,13 +13,13 @@ from stdnum import iban, luhn
 from stdnum.iso7064 import mod_97_10
 
 from antechamber.core.privacy.automata import compile_pattern
-from antechamber.core.privacy.cards import find_bare_cards, find_cards
+from antechamber.core.privacy.checks.cards import find_bare_cards, find_cards
+from antechamber.core.privacy.checks.emails import find_addresses
+from antechamber.core.privacy.checks.ibans import find_ibans
+from antechamber.core.privacy.checks.national_numbers import find_national_numbers
+from antechamber.core.privacy.checks.network_addresses import find_ip_addresses, find_mac_addresses
+from antechamber.core.privacy.checks.phones import find_grouped_phones, find_international_phones, find_national_phones
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.emails import find_addresses
-from antechamber.core.privacy.ibans import find_ibans
-from antechamber.core.privacy.national_numbers import find_national_numbers
-from antechamber.core.privacy.network_addresses import find_ip_addresses, find_mac_addresses
-from antechamber.core.privacy.phones import find_grouped_phones, find_international_phones, find_national_phones
 from support import GATE
 
 MANY = 1_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antechamber.core.privacy.phrases import is_long_phrase, is_triple
+from antechamber.core.privacy.values.phrases import is_long_phrase, is_triple
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from antechamber.core.privacy import Gate, is_uuid
 from antechamber.core.privacy.automata import compile_pattern, search
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.literals import needs_of
-from antechamber.core.privacy.matcher import Matcher, has_groups
-from antechamber.core.privacy.prefilter import Prefilter
+from antechamber.core.privacy.forms.splits import is_joint, rows_of_texts, rows_of_token
+from antechamber.core.privacy.forms.texts import Text
+from antechamber.core.privacy.forms.view import Chains
+from antechamber.core.privacy.patterns.literals import needs_of
 from antechamber.core.privacy.rule import Rule, join_example
-from antechamber.core.privacy.shapes import coarse_shape, fine_shape, shapes_needed
-from antechamber.core.privacy.splits import is_joint, rows_of_texts, rows_of_token
-from antechamber.core.privacy.texts import Text
-from antechamber.core.privacy.view import Chains
+from antechamber.core.privacy.search.matcher import Matcher, has_groups
+from antechamber.core.privacy.search.prefilter import Prefilter
+from antechamber.core.privacy.search.shapes import coarse_shape, fine_shape, shapes_needed
 from support import GATE, RULES
 
 HITS = [join_example(example) for rule in RULES for example in rule.hit]

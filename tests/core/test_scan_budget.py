@@ -17,14 +17,14 @@ from stdnum import iban
 from stdnum.iso7064 import mod_97_10
 
 from antechamber.core.admission.canonical import normalize_text, order_marks
+from antechamber.core.privacy.checks.ibans import find_ibans
 from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.effort import MAX_EFFORT, Effort, EffortSpentError
-from antechamber.core.privacy.engine import Search
+from antechamber.core.privacy.forms.texts import Text
 from antechamber.core.privacy.gate import Examination
-from antechamber.core.privacy.ibans import find_ibans
-from antechamber.core.privacy.matcher import Matcher
 from antechamber.core.privacy.rule import UNVERIFIED, join_example
-from antechamber.core.privacy.texts import Text
+from antechamber.core.privacy.search.engine import Search
+from antechamber.core.privacy.search.matcher import Matcher
 from antechamber.core.search_terms import words_of
 from core.hostile_texts import HOSTILE
 from support import GATE, belgian, gate_without, places_of
@@ -270,7 +270,9 @@ def test_a_long_document_is_far_from_the_limit() -> None:
     assert search.effort.spent < MAX_EFFORT // 2
 
 
-@pytest.mark.parametrize("module", ["disclosed_words", "disclosed_secrets", "passwords", "noise"])
+@pytest.mark.parametrize(
+    "module", ["models.disclosed_words", "models.disclosed_secrets", "values.passwords", "values.noise"]
+)
 def test_a_page_of_code_about_passwords_is_verified(module: str) -> None:
     """4,000 characters in which each line is about passwords are no text that is impossible to check."""
     source = inspect.getsource(import_module(f"antechamber.core.privacy.{module}"))

@@ -13,12 +13,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from mnemonic import Mnemonic
 
-from antechamber.core.privacy import key_formats, passwords, registry
+from antechamber.core.privacy.checks import key_formats, registry
+from antechamber.core.privacy.checks.registry import CHECKS
+from antechamber.core.privacy.checks.seed_phrases import find_seed_phrases, may_have_seed_phrase
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.phrases import is_quoted_phrase, is_spoken_phrase
-from antechamber.core.privacy.registry import CHECKS
-from antechamber.core.privacy.seed_phrases import find_seed_phrases, may_have_seed_phrase
-from antechamber.core.privacy.values import is_encoded_prose, is_published, variety_of
+from antechamber.core.privacy.values import passwords
+from antechamber.core.privacy.values.bounds import is_encoded_prose, is_published, variety_of
+from antechamber.core.privacy.values.phrases import is_quoted_phrase, is_spoken_phrase
 from support import GATE
 
 STRONG = "Tr0ub4" + "dor&3"

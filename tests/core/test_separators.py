@@ -4,8 +4,8 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.literals import needs_of
-from antechamber.core.privacy.separators import accept_separators
+from antechamber.core.privacy.patterns.literals import needs_of
+from antechamber.core.privacy.patterns.separators import accept_separators
 
 NATIONAL = r"(?:BE ?)?[0-9]{4}\.?[0-9]{3}\.?[0-9]{3}"
 """A pattern with the separators that its issuer prints."""

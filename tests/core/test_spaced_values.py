@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.spaced_values import find_spaced
-from antechamber.core.privacy.view import apply
+from antechamber.core.privacy.forms.spaced_values import find_spaced
+from antechamber.core.privacy.forms.view import apply
 from support import GATE
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy.spelled_prose import spelled_out
-from antechamber.core.privacy.view import View
+from antechamber.core.privacy.forms.spelled_prose import spelled_out
+from antechamber.core.privacy.forms.view import View
 from support import GATE
 
 

@@ -1,10 +1,10 @@
 """What patterns need is stored for the shipped rules, and read from the pattern for all others."""
 
-from antechamber.core.privacy.engine import compile_rules
-from antechamber.core.privacy.literals import needs_of
-from antechamber.core.privacy.pattern_tree import parse_pattern
-from antechamber.core.privacy.shapes import shapes_needed
-from antechamber.core.privacy.stored_needs import key_of, look_up_needs, look_up_shapes, shipped_needs
+from antechamber.core.privacy.patterns.literals import needs_of
+from antechamber.core.privacy.patterns.pattern_tree import parse_pattern
+from antechamber.core.privacy.search.engine import compile_rules
+from antechamber.core.privacy.search.shapes import shapes_needed
+from antechamber.core.privacy.search.stored_needs import key_of, look_up_needs, look_up_shapes, shipped_needs
 from antechamber.policy_files import read_policy
 from antechamber.resources import folder
 from lib.store_needs import read_rules

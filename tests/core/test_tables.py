@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.tables import find_cells, find_inserted
-from antechamber.core.privacy.view import apply
+from antechamber.core.privacy.forms.tables import find_cells, find_inserted
+from antechamber.core.privacy.forms.view import apply
 from support import GATE
 
 VALUE = "Kestrel94" + "moss"

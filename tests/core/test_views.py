@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antechamber.core.privacy import spaced_values
-from antechamber.core.privacy.decoders import find_compositions, find_escapes
 from antechamber.core.privacy.edits import Edit
 from antechamber.core.privacy.effort import Effort, EffortSpentError
-from antechamber.core.privacy.folding import fold, fold_sign, is_plain, plain_punctuation
-from antechamber.core.privacy.joints import find_joints
-from antechamber.core.privacy.runs import find_runs
-from antechamber.core.privacy.spaced_values import find_spaced
-from antechamber.core.privacy.view import Chains, View, apply
-from antechamber.core.privacy.views import MAX_LEVELS, all_views
+from antechamber.core.privacy.forms import spaced_values
+from antechamber.core.privacy.forms.decoders import find_compositions, find_escapes
+from antechamber.core.privacy.forms.folding import fold, fold_sign, is_plain, plain_punctuation
+from antechamber.core.privacy.forms.joints import find_joints
+from antechamber.core.privacy.forms.runs import find_runs
+from antechamber.core.privacy.forms.spaced_values import find_spaced
+from antechamber.core.privacy.forms.view import Chains, View, apply
+from antechamber.core.privacy.forms.views import MAX_LEVELS, all_views
 from support import GATE
 
 TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"

@@ -1,9 +1,9 @@
 """The gate: rules for private, hostile and hidden text, and where an event contains it."""
 
+from antechamber.core.privacy.checks.key_formats import password_in
+from antechamber.core.privacy.forms.texts import is_uuid
 from antechamber.core.privacy.gate import Gate, compile_gate
-from antechamber.core.privacy.key_formats import password_in
 from antechamber.core.privacy.rule import ACTIONS, KINDS, UNVERIFIED, Action, Finding, Kind, Rule
-from antechamber.core.privacy.texts import is_uuid
 
 __all__ = [
     "ACTIONS",

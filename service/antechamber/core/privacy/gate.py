@@ -6,9 +6,8 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from antechamber.core.contract import SCOPES, Scope
+from antechamber.core.privacy.checks.key_formats import password_in
 from antechamber.core.privacy.document import EventText
-from antechamber.core.privacy.engine import Engine, QuickLook, Search, Sighting, compile_rules
-from antechamber.core.privacy.key_formats import password_in
 from antechamber.core.privacy.rule import (
     ACTIONS,
     REFUSING,
@@ -21,6 +20,7 @@ from antechamber.core.privacy.rule import (
     Rule,
     join_example,
 )
+from antechamber.core.privacy.search.engine import Engine, QuickLook, Search, Sighting, compile_rules
 from antechamber.core.privacy.split_values import TokenSearch
 
 _MOST: Final = 1_000

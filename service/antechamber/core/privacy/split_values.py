@@ -14,10 +14,10 @@ from msgspec import Struct
 from antechamber.core.privacy.automata import compile_set
 from antechamber.core.privacy.document import SEPARATOR
 from antechamber.core.privacy.effort import EffortSpentError
-from antechamber.core.privacy.engine import Engine, Search
-from antechamber.core.privacy.literals import fold_text
-from antechamber.core.privacy.texts import Text
-from antechamber.core.privacy.values import changes_often, longest_run_of
+from antechamber.core.privacy.forms.texts import Text
+from antechamber.core.privacy.patterns.literals import fold_text
+from antechamber.core.privacy.search.engine import Engine, Search
+from antechamber.core.privacy.values.bounds import changes_often, longest_run_of
 
 MAX_FRAGMENTS: Final = 4
 """Maximum number of fragments of one event: its first two and its last two."""

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.privacy.hidden_characters import find_needed
-from antechamber.core.privacy.selectors import spell_selectors
+from antechamber.core.privacy.checks.hidden_characters import find_needed
+from antechamber.core.privacy.forms.selectors import spell_selectors
 
 _DRAWN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _FILLERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")

@@ -1,0 +1,1 @@
+"""Checks and searches that rules name: check digits, formats, addresses and characters."""

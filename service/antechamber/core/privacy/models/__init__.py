@@ -1,0 +1,1 @@
+"""Trained models: linear judgements of words and values that no pattern describes."""
