@@ -9,7 +9,7 @@ from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.forms.texts import Text
 from antechamber.core.privacy.rule import Rule
 from antechamber.core.privacy.search.matcher import Matcher
-from core.hostile_texts import BENIGN, HOSTILE
+from core.privacy.hostile_texts import BENIGN, HOSTILE
 from support import GATE
 
 

@@ -26,7 +26,7 @@ from antechamber.core.privacy.rule import UNVERIFIED, join_example
 from antechamber.core.privacy.search.engine import Search
 from antechamber.core.privacy.search.matcher import Matcher
 from antechamber.core.search_terms import words_of
-from core.hostile_texts import HOSTILE
+from core.privacy.hostile_texts import HOSTILE
 from support import GATE, belgian, gate_without, places_of
 
 scan = GATE.scan
