@@ -85,9 +85,20 @@ def test_one_process_at_a_time_delivers(store: Store) -> None:
     assert take(store, one, "b", NOW + 1_000_001)
     assert not note(store, moved(one, next_sequence=5), "a")
     assert note(store, moved(one, next_sequence=6, delivered=1, delivered_at=NOW), "b", 0)
-    assert take(store, one, "a")
     [after] = rows(store)
-    assert (after.next_sequence, after.delivered, after.delivered_at, after.holder) == (6, 1, NOW, "a")
+    assert (after.next_sequence, after.delivered, after.delivered_at, after.holder) == (6, 1, NOW, "b")
+    assert take(store, after, "a")
+
+
+@pytest.mark.parametrize("members", [{"next_sequence": 6}, {"last_alarm": 1}, {"attempts": 1}, {"next_at": NOW + 9}])
+def test_a_process_takes_no_endpoint_that_another_one_moved_meanwhile(store: Store, members: dict[str, int]) -> None:
+    """It would send again what the other one delivered, or try before the pause after a failure is over."""
+    [read] = added(store, webhook())
+    assert take(store, read, "a")
+    assert note(store, moved(read, **members), "a", 0)
+    assert not take(store, read, "b")
+    [again] = rows(store)
+    assert take(store, again, "b")
 
 
 def test_a_replay_voids_a_delivery_under_way(store: Store) -> None:

@@ -52,8 +52,8 @@ class WebhookQueries:
         return True
 
     def take(self, webhook: Webhook, holder: str, now: int, until: int) -> bool:
-        values = {"id": webhook.id, "version": webhook.version, "holder": holder, "now": now, "until": until}
-        return self._sql.run("take_webhook", **values) > 0
+        read = {name: getattr(webhook, name) for name in _READ}
+        return self._sql.run("take_webhook", holder=holder, now=now, until=until, **read) > 0
 
     def note(self, webhook: Webhook, holder: str, until: int) -> bool:
         values = {name: getattr(webhook, name) for name in _NOTED}
@@ -72,6 +72,8 @@ class WebhookQueries:
         return int(self._sql.all("last_raised_alarm", before=before)[0]["number"])
 
 
+_READ: Final = ("id", "version", "next_sequence", "last_alarm", "attempts", "next_at")
+"""What a process must have read as it is to take an endpoint."""
 _NOTED: Final = (
     "id",
     "version",

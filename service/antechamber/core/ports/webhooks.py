@@ -24,7 +24,10 @@ class WebhookRows(Protocol):
         """Move an endpoint back, and make it active; return whether there was one."""
 
     def take(self, webhook: Webhook, holder: str, now: int, until: int) -> bool:
-        """Give an endpoint to a process until a time; return False if another process has it or it changed."""
+        """Give an endpoint to a process until a time; return False if another process has it or it changed.
+
+        An endpoint that another process delivered to since it was read has changed: its position would be sent again.
+        """
 
     def note(self, webhook: Webhook, holder: str, until: int) -> bool:
         """Store how far an endpoint got; return False, storing nothing, if it changed or another process has it."""

@@ -25,8 +25,10 @@ SELECT :replay_id, w.id, CAST(:sequence AS BIGINT), CAST(:replayed_at AS BIGINT)
 WHERE w.webhook_id = :webhook_id
 
 -- name: take_webhook
+-- The position has to be the one that was read: another process may have delivered since, and let the endpoint go.
 UPDATE webhooks SET holder = :holder, held_until = :until
 WHERE id = :id AND version = :version AND state = 'active' AND removed_at IS NULL
+    AND next_sequence = :next_sequence AND last_alarm = :last_alarm AND attempts = :attempts AND next_at = :next_at
     AND (holder IS NULL OR holder = :holder OR held_until < :now)
 
 -- name: note_webhook
