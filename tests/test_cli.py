@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 import httpx
+import psutil
 import pytest
 from click.testing import CliRunner, Result
 from litestar.testing import TestClient
@@ -1123,6 +1124,20 @@ def test_a_demo_empties_no_folder_of_others(tmp_path: Path) -> None:
     note.write_text("keep", encoding="utf-8")
     _fails(_run("demo", "--once", "--data", tmp_path), "files that are not of a demo", "name a folder that is empty")
     assert [file.name for file in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_a_demo_whose_service_is_killed_says_so(tmp_path: Path) -> None:
+    """It ends with one line and the last one of the service's log."""
+    command = [sys.executable, "-m", "antechamber.cli", "demo", "--port", "0", "--data", str(tmp_path / "demo")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert any("Ctrl-C stops the service" in line for line in process.stdout)
+        [service] = psutil.Process(process.pid).children()
+        service.kill()
+        said = process.stderr.read()
+    assert process.returncode == 1
+    assert re.fullmatch(r"Error: the service answers no more \(.+\); the last line of its log: .+\n", said)
 
 
 def test_the_verifier_calls_itself_as_it_was_called() -> None:

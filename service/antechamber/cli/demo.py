@@ -94,7 +94,7 @@ def free_port(wanted: int) -> int:
 def serving(data: Path, policies: Path, port: int) -> Iterator[str]:
     """Start the service, wait until it is ready, and stop it at the end; its log is beside the data.
 
-    Raises SettingsError with the last line of the log if it does not start.
+    Raises SettingsError with the last line of the log if it does not start, or answers no more.
     """
     log = data.with_name("service.log")
     command = [*_COMMAND, "serve", "--data", str(data), "--policies", str(policies)]
@@ -104,12 +104,19 @@ def serving(data: Path, policies: Path, port: int) -> Iterator[str]:
         ready = process.stdout.readline() if process.stdout else b""
         if not ready:
             process.wait()
-            message = f"the service did not start: {log.read_text(errors='replace').strip().rpartition(chr(10))[2]}"
+            message = f"the service did not start: {_last_line(log)}"
             raise SettingsError(message)
         yield f"http://127.0.0.1:{port}"
+    except httpx.HTTPError as error:
+        message = f"the service answers no more ({error}); the last line of its log: {_last_line(log)}"
+        raise SettingsError(message) from error
     finally:
         process.terminate()
         process.communicate(timeout=30)
+
+
+def _last_line(log: Path) -> str:
+    return log.read_text(errors="replace").strip().rpartition("\n")[2]
 
 
 def send(url: str, tokens: dict[str, str]) -> None:
@@ -172,16 +179,16 @@ def demo(port: int, data: Path | None, once: bool) -> None:  # noqa: FBT001 -- a
     where you approve a proposal; then the agent remembers it.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with contextlib.ExitStack() as stack:
-        if data is None:
-            data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{_MARK}-"))) / "demo"
-        stack.enter_context(contextlib.suppress(KeyboardInterrupt))
-        try:
+    try:
+        with contextlib.ExitStack() as stack:
+            if data is None:
+                data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{_MARK}-"))) / "demo"
+            stack.enter_context(contextlib.suppress(KeyboardInterrupt))
             clear(data)
             shutil.copytree(folder("policies"), data / "policies")
             _show(data, stack.enter_context(serving(data / "data", data / "policies", free_port(port))), once=once)
-        except (SettingsError, OSError) as error:
-            fail(error)
+    except (SettingsError, OSError) as error:
+        fail(error)
 
 
 def _show(place: Path, url: str, *, once: bool) -> None:
