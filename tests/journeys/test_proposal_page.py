@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from journey import EITHER_WAY, Journey
+from support import until
 
 LONG = "\n".join(f"{number}. Check the backup before the migration of shard {number}." for number in range(120))
 MARKDOWN = "# Deploy\n\n* run the `migrate` step\n\n| step | who |\n|---|---|\n| 1 | ada |\n"
@@ -27,13 +28,13 @@ def opened(journey: Journey, content: str, *, width: int = 1280) -> Page:
 
 def to_the_end(page: Page) -> None:
     """Press End until the end of the page is on the screen: Chromium scrolls in steps, and may stop early when busy."""
-    for waited in range(300):
-        if waited % 50 == 0:
-            page.keyboard.press("End")
-        page.wait_for_timeout(100)
-        if page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 1"):
-            return
-    pytest.fail("the key End does not lead to the end of the page")
+
+    def arrived() -> object:
+        page.keyboard.press("End")
+        page.wait_for_timeout(500)
+        return page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 1")
+
+    until(arrived, "the end of the page is on the screen")
 
 
 @EITHER_WAY

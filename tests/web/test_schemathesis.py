@@ -56,7 +56,7 @@ def test_every_answer_is_a_documented_one(served: tuple[str, dict[str, str]], ca
     case.call_and_validate(base_url=url, headers=headers, checks=CHECKS)
 
 
-def twofold() -> Iterator[tuple[str, str, str]]:
+def ambiguous() -> Iterator[tuple[str, str, str]]:
     """Yield the method and path of each templated operation, and an address that another path matches as well."""
     paths = document()["paths"]
     for path, other in itertools.permutations(paths, 2):
@@ -68,7 +68,7 @@ def twofold() -> Iterator[tuple[str, str, str]]:
             yield from ((method, path, address) for method in paths[path].keys() - {"parameters"})
 
 
-@pytest.mark.parametrize(("method", "path", "address"), sorted(twofold()))
+@pytest.mark.parametrize(("method", "path", "address"), sorted(ambiguous()))
 def test_an_id_that_names_another_address_gets_a_documented_answer(
     served: tuple[str, dict[str, str]], method: str, path: str, address: str
 ) -> None:

@@ -98,10 +98,10 @@ def plain_problem(description: str) -> dict[str, Any]:
 
 
 def other_method(names: str) -> dict[str, Any]:
-    """Return the response of a templated path where the id is a literal segment of another path.
+    """Return the response of a templated path where the id is a literal segment of another path without the method.
 
-    Path templating matches concrete paths before templated ones (OpenAPI 3.1, section 4.8.8.2), so the request reaches
-    that other path; `names` are the segments.
+    A path without a template is matched first (OpenAPI 3.1, Paths Object). Between two templates the router takes the
+    one that has the literal. `names` are the segments of the other path.
     """
     allow = {"Allow": {"schema": {"type": "string"}, "description": "The methods of that address."}}
     return plain_problem(f"{names} is an address of its own, without this method") | {"headers": allow}
